@@ -1,0 +1,445 @@
+"""Expressions of a program while it is rehearsed."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..scripts.syntax import Script
+from .journal import Event, Journal
+from .values import (
+    Bound,
+    Data,
+    Instance,
+    Kind,
+    Library,
+    Loader,
+    Maybe,
+    Net,
+    Partial,
+    Raised,
+    Routine,
+    Scope,
+    State,
+    Tensor,
+    TooLong,
+    Unknown,
+)
+
+PLAIN = (bool, int, float, str, bytes, type(None))
+BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+_TWO: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("add", operator.add),
+    ast.Sub: ("sub", operator.sub),
+    ast.Mult: ("mul", operator.mul),
+    ast.Div: ("div", operator.truediv),
+    ast.FloorDiv: ("floordiv", operator.floordiv),
+    ast.Mod: ("mod", operator.mod),
+    ast.Pow: ("pow", operator.pow),
+    ast.MatMult: ("matmul", operator.matmul),
+    ast.BitAnd: ("and", operator.and_),
+    ast.BitOr: ("or", operator.or_),
+    ast.BitXor: ("xor", operator.xor),
+    ast.LShift: ("lshift", operator.lshift),
+    ast.RShift: ("rshift", operator.rshift),
+}
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+MOST_TEXT = 10_000
+ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError)
+
+
+class Expressions:
+    """The values of expressions."""
+
+    def __init__(self, source: Script, steps: int) -> None:
+        self.source = source
+        self.steps = steps
+        self.top = Scope()
+        self.journal = Journal()
+        self.loops: list[tuple[ast.AST, int]] = []
+        self.guessed: list[ast.AST] = []
+        self.guesses: dict[ast.AST, int] = {}
+        self.calls: list[ast.AST] = []
+        self.clock = 0
+
+    # ------------------------------------------------------------------------------------ bookkeeping
+
+    def tick(self, count: int = 1) -> None:
+        """Count what is gone through. Raises TooLong."""
+        self.steps -= count
+        if self.steps < 0:
+            raise TooLong
+
+    def now(self, node: ast.AST) -> dict[str, Any]:
+        """When and where something happens, as `Event` wants it."""
+        self.clock += 1
+        return {
+            "node": node,
+            "time": self.clock,
+            "loops": tuple(self.loops),
+            "guessed": tuple(self.guessed),
+            "calls": tuple(self.calls),
+        }
+
+    def note(self, event: Event) -> None:
+        """Put down what happened."""
+        self.journal.events.append(event)
+
+    @contextmanager
+    def guessing(self, node: ast.AST) -> Iterator[None]:
+        """What happens within happens on a branch that was guessed."""
+        self.guessed.append(node)
+        try:
+            yield
+        finally:
+            self.guessed.pop()
+
+    def is_entry(self, node: ast.AST) -> bool:
+        """Whether a node stands in the file that is started."""
+        before = self.source.pieces[-1][0] if self.source.pieces else 0
+        return getattr(node, "lineno", 0) > before
+
+    # ------------------------------------------------------------------------------------ expressions
+
+    def value(self, node: ast.expr, scope: Scope) -> Any:
+        """The value of an expression; `Unknown` where it is not known."""
+        self.tick()
+        known = getattr(self, f"_of_{type(node).__name__.lower()}", None)
+        if known is None:
+            return Unknown(type(node).__name__)
+        try:
+            return known(node, scope)
+        except ODD as error:
+            self.journal.notes.append(f"{getattr(node, 'lineno', 0)}: {type(error).__name__}: {error}"[:200])
+            return Unknown(ast.unparse(node)[:60])
+
+    def _of_constant(self, node: ast.Constant, scope: Scope) -> Any:
+        return node.value
+
+    def _of_name(self, node: ast.Name, scope: Scope) -> Any:
+        held: Scope | None = scope
+        while held is not None:
+            if node.id in held.names:
+                return held.names[node.id]
+            held = held.around
+        if node.id == "__name__":
+            return "__main__"
+        return Library(f"builtins.{node.id}") if node.id in BUILTINS else Unknown(node.id)
+
+    def _of_attribute(self, node: ast.Attribute, scope: Scope) -> Any:
+        return self.attribute(self.value(node.value, scope), node.attr, node)
+
+    def _of_tuple(self, node: ast.Tuple, scope: Scope) -> Any:
+        return tuple(self._each(node.elts, scope))
+
+    def _of_list(self, node: ast.List, scope: Scope) -> Any:
+        return list(self._each(node.elts, scope))
+
+    def _of_set(self, node: ast.Set, scope: Scope) -> Any:
+        held = list(self._each(node.elts, scope))
+        return set(held) if all(isinstance(h, (*PLAIN, tuple)) for h in held) else held
+
+    def _each(self, nodes: list[ast.expr], scope: Scope) -> Iterator[Any]:
+        for one in nodes:
+            if isinstance(one, ast.Starred):
+                yield from self.items(self.value(one.value, scope), one)
+            else:
+                yield self.value(one, scope)
+
+    def _of_dict(self, node: ast.Dict, scope: Scope) -> Any:
+        found: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            held = self.value(value, scope)
+            if key is None:
+                if isinstance(held, dict):
+                    found.update(held)
+                continue
+            name = self.value(key, scope)
+            found[name if isinstance(name, (*PLAIN, tuple)) else self.key_of(name)] = held
+        return found
+
+    @staticmethod
+    def key_of(value: Any) -> Any:
+        """What stands for a value as a key of a mapping."""
+        return ("object", id(value))
+
+    def _of_joinedstr(self, node: ast.JoinedStr, scope: Scope) -> Any:
+        parts = []
+        for one in node.values:
+            if isinstance(one, ast.FormattedValue):
+                held = self.value(one.value, scope)
+                if not isinstance(held, PLAIN):
+                    return Unknown("text")
+                parts.append(str(held))
+            elif isinstance(one, ast.Constant):
+                parts.append(str(one.value))
+        return "".join(parts)[:MOST_TEXT]
+
+    def _of_ifexp(self, node: ast.IfExp, scope: Scope) -> Any:
+        told = self.truth(self.value(node.test, scope))
+        if told is None:
+            with self.guessing(node):
+                return self.value(node.body, scope)
+        return self.value(node.body if told else node.orelse, scope)
+
+    def _of_lambda(self, node: ast.Lambda, scope: Scope) -> Any:
+        return Routine(node, scope)
+
+    def _of_namedexpr(self, node: ast.NamedExpr, scope: Scope) -> Any:
+        value = self.value(node.value, scope)
+        scope.put(node.target.id, value)
+        return value
+
+    def _of_starred(self, node: ast.Starred, scope: Scope) -> Any:
+        return self.value(node.value, scope)
+
+    def _of_await(self, node: ast.Await, scope: Scope) -> Any:
+        return self.value(node.value, scope)
+
+    def _of_yield(self, node: ast.Yield, scope: Scope) -> Any:
+        held = self.value(node.value, scope) if node.value is not None else None
+        return self.yielded(held, node)
+
+    def _of_yieldfrom(self, node: ast.YieldFrom, scope: Scope) -> Any:
+        for one in self.rounds(self.value(node.value, scope), node):
+            self.yielded(one, node)
+        return None
+
+    def _of_boolop(self, node: ast.BoolOp, scope: Scope) -> Any:
+        ends = isinstance(node.op, ast.Or)
+        unknown: list[Any] = []
+        value: Any = None
+        for one in node.values:
+            value = self.value(one, scope)
+            told = self.truth(value)
+            if told is ends:
+                return value if not unknown else (value if isinstance(value, bool) else Maybe((value,)))
+            if told is None:
+                unknown.append(value)
+        if unknown:
+            return unknown[0] if len(unknown) == 1 and unknown[0] is value else Maybe(tuple(unknown))
+        return value
+
+    def _of_unaryop(self, node: ast.UnaryOp, scope: Scope) -> Any:
+        value = self.value(node.operand, scope)
+        if isinstance(node.op, ast.Not):
+            told = self.truth(value)
+            return Maybe((value,)) if told is None else not told
+        if isinstance(value, Tensor):
+            if value.number is not None:
+                return value.like(number=~value.number if isinstance(node.op, ast.Invert) else -value.number)
+            return value.then("neg" if isinstance(node.op, ast.USub) else "not")
+        if isinstance(value, (bool, int, float)):
+            if isinstance(node.op, ast.Invert):
+                return ~int(value)
+            return -value if isinstance(node.op, ast.USub) else value
+        return Unknown("turned")
+
+    def _of_binop(self, node: ast.BinOp, scope: Scope) -> Any:
+        return self.operation(node.op, self.value(node.left, scope), self.value(node.right, scope), node)
+
+    def operation(self, op: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
+        """Two values and an operator."""
+        name, function = _TWO[type(op)]
+        if isinstance(left, Instance) or isinstance(right, Instance):
+            held = self.operator_of(left, right, name, node)
+            if held is not None:
+                return held
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            return self.combined(name, [left, right], function)
+        if isinstance(left, PLAIN) and isinstance(right, PLAIN):
+            if isinstance(op, ast.Pow) and isinstance(right, (int, float)) and abs(right) > 64:
+                return Unknown("power")
+            if isinstance(op, (ast.Mult, ast.LShift)) and _large(left, right):
+                return Unknown("large")
+            return function(left, right)
+        if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)) and isinstance(op, ast.Add):
+            both = [*left, *right]
+            return tuple(both) if isinstance(left, tuple) and isinstance(right, tuple) else both
+        if isinstance(left, (list, tuple)) and isinstance(right, int) and isinstance(op, ast.Mult):
+            return left * max(0, min(right, 10_000 // max(len(left), 1)))
+        if isinstance(left, (set, dict)) and isinstance(right, type(left)):
+            return function(left, right)
+        if type(left).__name__ == "PurePath" or (isinstance(left, Unknown) and isinstance(right, str)):
+            return Unknown(f"{getattr(left, 'key', '')}/{right}")
+        return Unknown(name)
+
+    def _of_compare(self, node: ast.Compare, scope: Scope) -> Any:
+        left = self.value(node.left, scope)
+        held: Any = True
+        for op, other in zip(node.ops, node.comparators, strict=True):
+            right = self.value(other, scope)
+            one = self.compared(op, left, right)
+            if one is False:
+                return False
+            held = one if held is True else self.both(held, one)
+            left = right
+        return held
+
+    def both(self, left: Any, right: Any) -> Any:
+        """Two conditions that must both hold."""
+        if right is True:
+            return left
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            return self.combined("and", [left, right], operator.and_)
+        return Maybe((left, right))
+
+    def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
+        """A comparison of two values."""
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            if any(isinstance(v, (Unknown, Maybe)) for v in (left, right)):
+                return Maybe((left, right))
+            return (left is right) == isinstance(op, ast.Is)
+        if isinstance(op, (ast.In, ast.NotIn)):
+            inside = self.inside(left, right)
+            return Maybe((left, right)) if inside is None else inside == isinstance(op, ast.In)
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            return self.compared_tensors(op, left, right, _COMPARED[type(op)])
+        plain = (*PLAIN, list, tuple, dict, set, range)
+        if isinstance(left, plain) and isinstance(right, plain):
+            return bool(_COMPARED[type(op)](left, right))
+        if isinstance(op, (ast.Eq, ast.NotEq)) and not isinstance(left, Unknown) and left is right:
+            return isinstance(op, ast.Eq)
+        return Maybe((left, right))
+
+    def compared_tensors(
+        self, op: ast.cmpop, left: Any, right: Any, function: Callable[[Any, Any], Any]
+    ) -> Any:
+        """A comparison with a tensor: of numbers a mask, of figures a condition that is not known."""
+        made = self.combined(type(op).__name__.lower(), [left, right], function)
+        if isinstance(made, Tensor) and made.scalar and made.number is None:
+            return Maybe((left, right))
+        return made
+
+    def inside(self, item: Any, holder: Any) -> bool | None:
+        """Whether something is among others, or None."""
+        if isinstance(holder, str) and isinstance(item, str):
+            return item in holder
+        if isinstance(holder, (dict, set)):
+            return item in holder if isinstance(item, (*PLAIN, tuple)) else None
+        if isinstance(holder, range):
+            return item in holder if isinstance(item, int) else None
+        if isinstance(holder, (list, tuple)):
+            if any(item is h for h in holder):
+                return True
+            if isinstance(item, PLAIN) and all(isinstance(h, PLAIN) for h in holder):
+                return item in holder
+        return None
+
+    def truth(self, value: Any) -> bool | None:
+        """Whether a value is true, or None where that is not known."""
+        if value is None or isinstance(value, (bool, int, float, str, bytes, list, tuple, dict, set, range)):
+            return bool(value)
+        if isinstance(value, Tensor):
+            if value.number is not None and np.size(value.number) == 1:
+                return bool(np.all(value.number))
+            return None
+        if isinstance(value, (Unknown, Maybe)):
+            return None
+        return True
+
+    # ------------------------------------------------------------------------------------ parts
+
+    def _of_subscript(self, node: ast.Subscript, scope: Scope) -> Any:
+        return self.item(self.value(node.value, scope), self.index(node.slice, scope), node)
+
+    def index(self, node: ast.expr, scope: Scope) -> Any:
+        """What stands between the brackets."""
+        if isinstance(node, ast.Slice):
+            ends = [None if e is None else self.value(e, scope) for e in (node.lower, node.upper, node.step)]
+            ends = [_whole(e) for e in ends]
+            if all(e is None or isinstance(e, int) for e in ends):
+                return slice(*ends)
+            return Unknown("slice")
+        if isinstance(node, ast.Tuple):
+            return tuple(self.index(e, scope) for e in node.elts)
+        return self.value(node, scope)
+
+    def _of_listcomp(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Any:
+        found: list[Any] = []
+        for inner in self.comprehended(node.generators, Scope(scope)):
+            found.append(self.value(node.elt, inner))
+        return found
+
+    _of_generatorexp = _of_listcomp
+
+    def _of_setcomp(self, node: ast.SetComp, scope: Scope) -> Any:
+        held = [self.value(node.elt, i) for i in self.comprehended(node.generators, Scope(scope))]
+        return set(held) if all(isinstance(h, (*PLAIN, tuple)) for h in held) else held
+
+    def _of_dictcomp(self, node: ast.DictComp, scope: Scope) -> Any:
+        found: dict[Any, Any] = {}
+        for inner in self.comprehended(node.generators, Scope(scope)):
+            name = self.value(node.key, inner)
+            name = name if isinstance(name, (*PLAIN, tuple)) else self.key_of(name)
+            found[name] = self.value(node.value, inner)
+        return found
+
+    def comprehended(self, over: list[ast.comprehension], scope: Scope) -> Iterator[Scope]:
+        """The scopes of a comprehension's rounds."""
+        if not over:
+            yield scope
+            return
+        first, rest = over[0], over[1:]
+        for item in self.rounds(self.value(first.iter, scope), first.iter):
+            self.tick()
+            self.bind(first.target, item, scope)
+            if all(self.truth(self.value(c, scope)) is not False for c in first.ifs):
+                yield from self.comprehended(rest, scope)
+
+    # ------------------------------------------------------------------------------------ to be given
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+    def items(self, value: Any, node: ast.AST) -> list[Any]:
+        """The items of something; of what is not known one that is not known."""
+        held = self.items_known(value)
+        return held if held is not None else [Unknown("item")]
+
+
+def loaded(target: ast.expr) -> ast.expr:
+    """The same as a target, to be read."""
+    return target
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, Tensor) and value.number is not None and np.size(value.number) == 1:
+        return int(np.asarray(value.number).reshape(-1)[0])
+    return int(value) if isinstance(value, (bool, np.integer)) else value
+
+
+def _large(left: Any, right: Any) -> bool:
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, (str, bytes)) and isinstance(other, int) and len(one) * other > MOST_TEXT:
+            return True
+    both = isinstance(left, int) and isinstance(right, int)
+    return both and (abs(left) > 10**30 or abs(right) > 10**30)
+
+
+__all__ = [
+    "AbstractContextManager",
+    "Bound",
+    "Data",
+    "Expressions",
+    "Kind",
+    "Library",
+    "Loader",
+    "Net",
+    "Partial",
+    "Raised",
+    "State",
+    "loaded",
+]

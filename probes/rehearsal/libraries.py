@@ -1,0 +1,67 @@
+"""Where the functions and methods of libraries are known by name: `worlds` register theirs here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .values import Library
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call of a library's function or of a method: `callee` is a `Library` or a `Bound`."""
+
+    machine: Machine
+    callee: Any
+    given: list[Any]
+    named: dict[str, Any]
+    node: ast.AST
+
+
+Function = Callable[[Call], Any]
+
+FUNCTIONS: dict[str, list[tuple[tuple[str, ...], Function]]] = {}
+METHODS: dict[tuple[type, str], Function] = {}
+
+
+def function(*names: str, of: tuple[str, ...] = ()) -> Callable[[Function], Function]:
+    """Register what functions of these last names give; `of`: beginnings of their dotted names.
+
+    `NotImplemented` says that a call is not known after all.
+    """
+
+    def mark(known: Function) -> Function:
+        for name in names:
+            FUNCTIONS.setdefault(name, []).append((of, known))
+        return known
+
+    return mark
+
+
+def method(kind: type, *names: str) -> Callable[[Function], Function]:
+    """Register what methods of a kind of value give; "*" for all that are not registered otherwise."""
+
+    def mark(known: Function) -> Function:
+        for name in names:
+            METHODS[kind, name] = known
+        return known
+
+    return mark
+
+
+def find_function(callee: Library) -> Function | None:
+    """What is known of a library's function: the one with the longest beginning that fits."""
+    best: tuple[int, Function] | None = None
+    for beginnings, known in (*FUNCTIONS.get(callee.last, ()), *FUNCTIONS.get("*", ())):
+        fits = [len(b) for b in beginnings if callee.name.startswith(b)]
+        if fits or not beginnings:
+            size = max(fits, default=0)
+            if best is None or size > best[0]:
+                best = size, known
+    return best[1] if best is not None else None

@@ -1,0 +1,320 @@
+"""The machine that rehearses a program: statements, objects, and what libraries give."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..readers._tree import unparse
+from ..readers.script import last_name
+from ..script_diff.vocabulary import word_set
+from ..scripts.syntax import Script
+from . import worlds
+from .expressions import ODD, PLAIN
+from .journal import Cleared, Journal, Round, Told, Written
+from .objects import Manager, Namespace, Objects
+from .values import (
+    Broken,
+    Continued,
+    Data,
+    Ended,
+    Instance,
+    Kind,
+    Library,
+    Loader,
+    Net,
+    Optimizer,
+    Partial,
+    Raised,
+    Returned,
+    Routine,
+    Schedule,
+    Scope,
+    State,
+    Tensor,
+    TooLong,
+    Unknown,
+    Weight,
+)
+
+STEPS = 150_000
+BATCHES = 8  # of a loader: what steps are gathered over (2, 4, 8) goes into it
+MADE_ROWS = 240  # of a table whose length is not known
+_TELLS = word_set("print info warning debug log add_scalar log_dict log_metrics write echo report")
+_WRAPS = word_set(
+    "wraps lru_cache cache no_grad inference_mode staticmethod property cached_property classmethod "
+    "setter abstractmethod overload jit function compile command main dataclass record enable_grad "
+    "torch_required"
+)
+
+
+class Machine(Objects):
+    """Rehearses one program. `journal` holds what happened."""
+
+    def __init__(self, source: Script, steps: int = STEPS) -> None:
+        super().__init__(source, steps)
+        self.tables: dict[int, tuple[str, int]] = {}  # number -> (what it is, rows)
+        self.by_name: dict[str, Any] = {}  # what was read, by what was read
+        self.files: dict[str, Any] = {}
+        self.made_rows = MADE_ROWS
+        self.optimizers: list[Optimizer] = []
+        self.schedules: list[Schedule] = []
+        self.loaders: list[Loader] = []
+        self.versions = 0
+        self.backwards = 0
+        self.drawn = 0
+        self.used: dict[int, set[int]] = {}  # weight -> backwards that a step has used
+        self.own_modules = {p.rpartition("/")[2].removesuffix(".py") for _, p in source.pieces}
+
+    def run(self) -> Journal:
+        """Go through the program; never raises for what a program holds."""
+        try:
+            self.block(self.source.tree.body, self.top)
+        except TooLong:
+            self.journal.ended = "too long"
+        except (Raised, Ended) as end:
+            self.journal.ended = f"raised: {end}"
+        except (Returned, Broken, Continued, RecursionError, *ODD) as error:
+            self.journal.ended = f"failed: {type(error).__name__}: {error}"[:200]
+        return self.journal
+
+    # ------------------------------------------------------------------------------------ what is made
+
+    def table(self, name: str, rows: int = MADE_ROWS) -> int:
+        """A table of data by its name: the same name gives the same table."""
+        for number, (known, _) in self.tables.items():
+            if known == name:
+                return number
+        number = len(self.tables) + 1
+        self.tables[number] = (name, rows)
+        return number
+
+    def weight(self, name: str, *, trains: bool = True, buffer: bool = False) -> Weight:
+        """A new weight."""
+        made = Weight(serial=len(self.weights), trains=trains, name=name, buffer=buffer)
+        self.weights[made.serial] = made
+        return made
+
+    def draw(self) -> np.random.Generator:
+        """Random numbers, the same in each rehearsal and other ones each time they are asked for."""
+        self.drawn += 1
+        return np.random.default_rng(self.drawn)
+
+    # ------------------------------------------------------------------------------------ weights
+
+    def clear(self, weights: list[Weight] | None, node: ast.AST) -> None:
+        """Gradients are cleared; of weights that are not known those of all."""
+        lost: set[int] = set()
+        for weight in self.weights.values() if weights is None else weights:
+            lost |= set(weight.gradients) - self.used.get(weight.serial, set())
+            weight.gradients = []
+        self.note(Cleared(**self.now(node), weights=weights, lost=frozenset(lost)))
+
+    def moved(self, serials: set[int], *, everything: bool = False) -> None:
+        """Networks whose weights a step moved are of a new version."""
+        if not serials and not everything:
+            return
+        self.versions += 1
+        for net in self.nets:
+            if everything or any(w.serial in serials for n in net.nets() for w in n.weights.values()):
+                net.version = self.versions
+
+    def written(self, weight: Weight, values: list[Any], how: str, node: ast.AST) -> None:
+        """A weight is given other values, by no step."""
+        self.note(Written(**self.now(node), weight=weight, values=values, how=how))
+        self.moved({weight.serial})
+
+    # ------------------------------------------------------------------------------------ decorators
+
+    def decorated(self, made: Any, node: ast.expr, scope: Scope) -> Any:
+        """A function or class with a decorator."""
+        name = last_name(node.func if isinstance(node, ast.Call) else node)
+        if name == "contextmanager" and isinstance(made, Routine):
+            return Library("<manager>") if made is None else _Managed(made)
+        if name in _WRAPS:
+            return made
+        around = self.value(node, scope)
+        if isinstance(around, (Routine, Partial, Kind)):
+            held = self.call(around, [made], {}, node)
+            return made if isinstance(held, Unknown) else held
+        return made
+
+    def called(self, callee: Any, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
+        """Other things that can be called."""
+        if isinstance(callee, _Managed):
+            return Manager(callee.routine, given, named)
+        if isinstance(callee, Tensor):
+            return self.joined_tensors("called", [callee, *self.tensors([*given, *named.values()])])
+        return None
+
+    def operator_of(self, left: Any, right: Any, name: str, node: ast.AST) -> Any:
+        """`a + b` of objects of the program."""
+        for one, other, sign in ((left, right, f"__{name}__"), (right, left, f"__r{name}__")):
+            if isinstance(one, Instance) and one.kind is not None:
+                found = one.kind.find(sign)
+                if found is not None:
+                    return self.call(self._bound_routine(found[1], one, found[0]), [other], {}, node)
+        return None
+
+    # ------------------------------------------------------------------------------------ fields and items
+
+    def field_of(self, owner: Any, name: str, node: ast.AST) -> Any:
+        """A field of one of our objects, or None where it is a method."""
+        return worlds.field_of(self, owner, name, node)
+
+    def set_field(self, owner: Any, name: str, value: Any, node: ast.AST) -> None:
+        """Give a field of one of our objects a value."""
+        worlds.set_field(self, owner, name, value, node)
+
+    def item(self, owner: Any, index: Any, node: ast.AST) -> Any:
+        """A part of a value by what stands between the brackets."""
+        if isinstance(owner, Instance) and owner.kind is not None and not isinstance(owner, Net):
+            found = owner.kind.find("__getitem__")
+            if found is not None:
+                return self.call(self._bound_routine(found[1], owner, found[0]), [index], {}, node)
+        known = worlds.item_of(self, owner, index, node)
+        if known is not NotImplemented:
+            return known
+        if isinstance(owner, dict):
+            key = index if isinstance(index, (*PLAIN, tuple)) else self.key_of(index)
+            if key in owner:
+                return owner[key]
+            return self.missing(owner, key, node)
+        if isinstance(owner, (list, tuple, str, range)):
+            if isinstance(index, (int, slice)):
+                return owner[index]
+            if isinstance(index, Tensor):
+                return worlds.item_by_tensor(self, owner, index)
+        if isinstance(owner, Kind):
+            return owner
+        key = index if isinstance(index, (str, int)) else "?"
+        found_tensors = list(self.tensors([owner, index]))
+        if found_tensors and not isinstance(owner, Unknown):
+            return self.joined_tensors("item", found_tensors)
+        if isinstance(index, Tensor) and index.rows is not None:
+            return Tensor(index.rows, index.table, held=frozenset((f"{getattr(owner, 'key', '')}[]",)))
+        return Unknown(f"{getattr(owner, 'key', '')}[{key}]")
+
+    def missing(self, owner: dict[Any, Any], key: Any, node: ast.AST) -> Any:
+        """An entry that a mapping does not have: a default one gets it."""
+        if isinstance(owner, Defaults):
+            owner[key] = (
+                self.call(owner.factory, [], {}, node) if owner.factory is not None else Unknown("default")
+            )
+            return owner[key]
+        return Unknown(f"[{key}]")
+
+    def set_item(self, owner: Any, index: Any, value: Any, node: ast.AST) -> None:
+        """Give a part of a value a value."""
+        if (
+            isinstance(owner, Instance)
+            and owner.kind is not None
+            and (found := owner.kind.find("__setitem__"))
+        ):
+            self.call(self._bound_routine(found[1], owner, found[0]), [index, value], {}, node)
+        elif isinstance(owner, dict):
+            owner[index if isinstance(index, (*PLAIN, tuple)) else self.key_of(index)] = value
+        elif isinstance(owner, list) and isinstance(index, int) and -len(owner) <= index < len(owner):
+            owner[index] = value
+        else:
+            worlds.set_item(self, owner, index, value, node)
+
+    def items_of(self, value: Any) -> list[Any] | None:
+        """The items of one of our objects, or None."""
+        return worlds.items_of(self, value)
+
+    def gone_through(self, over: Any, node: ast.AST) -> Iterator[Any] | None:
+        """What gives its items one after the other, or None."""
+        return over.make() if isinstance(over, worlds.Lazy) else None
+
+    def part(self, value: Any, place: int, node: ast.AST) -> Any:
+        """One of several names' part of a value that has no known items."""
+        return worlds.part_of(self, value, place)
+
+    def layer(self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
+        """What a layer of a library gives."""
+        return worlds.layer(self, net, given, named, node)
+
+    def batches(self, loader: Loader, node: ast.AST) -> Iterator[Any]:
+        """The batches of a loader."""
+        loader.rounds += 1
+        self.note(Round(**self.now(node), loader=loader, number=loader.rounds))
+        yield from worlds.batches(self, loader, node)
+
+    # ------------------------------------------------------------------------------------ figures
+
+    def telling(
+        self, callee: Any, given: list[Any], named: dict[str, Any], node: ast.Call, scope: Scope
+    ) -> None:
+        """Figures that are printed or logged, each with the words that stand before it."""
+        name = last_name(node.func)
+        if name not in _TELLS or isinstance(callee, (Kind, Net)):
+            return
+        if isinstance(callee, Routine):
+            return
+        before = ""
+        for one in node.args:
+            if isinstance(one, ast.JoinedStr):
+                before = ""
+                for piece in one.values:
+                    if isinstance(piece, ast.Constant):
+                        before = str(piece.value)
+                    elif isinstance(piece, ast.FormattedValue):
+                        self.tell(before or unparse(piece.value), self.value(piece.value, scope), node)
+                        before = ""
+            elif isinstance(one, ast.Dict):
+                for key, value in zip(one.keys, one.values, strict=True):
+                    label = str(getattr(key, "value", "")) if key is not None else ""
+                    self.tell(label, self.value(value, scope), node)
+            elif isinstance(one, ast.Constant):
+                before = str(one.value)
+            elif isinstance(one, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp)):
+                held = self.value(one, scope) if not isinstance(one, ast.Call) else None
+                if isinstance(held, dict):
+                    for label, value in held.items():
+                        self.tell(str(label), value, node)
+                elif held is not None:
+                    self.tell(before or unparse(one), held, node)
+
+    def tell(self, label: str, value: Any, node: ast.AST) -> None:
+        """Put down a figure that is told, if it is made of answers of a network."""
+        if isinstance(value, Tensor) and value.asked:
+            self.note(Told(**self.now(node), label=label.strip()[-60:], value=value))
+
+
+class _Managed:
+    """A function of the program that `contextmanager` made of a generator."""
+
+    def __init__(self, routine: Routine) -> None:
+        self.routine = routine
+
+
+class Defaults(dict[Any, Any]):
+    """A `defaultdict`."""
+
+    factory: Any = None
+
+
+@lru_cache(maxsize=8)
+def rehearsed(source: Script) -> Machine:
+    """A program's rehearsal, made once."""
+    machine = Machine(source)
+    machine.run()
+    return machine
+
+
+__all__ = [
+    "BATCHES",
+    "Data",
+    "Defaults",
+    "Machine",
+    "Namespace",
+    "Optimizer",
+    "Schedule",
+    "State",
+    "rehearsed",
+]

@@ -1,0 +1,349 @@
+"""What stands for the objects of a program while it is rehearsed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+NOTHING: frozenset[int] = frozenset()
+
+
+@dataclass(eq=False)
+class Unknown:
+    """What is not known: a file, a setting, what an unknown function gave. `key`: where it comes from."""
+
+    key: str = ""
+
+
+@dataclass(eq=False)
+class Tensor:
+    """An array or a tensor, or a number that is made of one.
+
+    `rows`: the samples along the first axis, as numbers of rows of `table`, or None. `deps`: the weights that
+    a gradient would reach. `asked`: the answers of networks (numbers of `Asked` events) that it is made of,
+    also where no gradient flows. `held`: `Field`s of the data that it is made of. `done`: what was done to
+    it, last thing last. `number`: its value where that is known. `drawn`: random numbers are in it.
+    """
+
+    rows: np.ndarray | None = None
+    table: int = 0
+    deps: frozenset[int] = NOTHING
+    asked: frozenset[int] = NOTHING
+    held: frozenset[str] = frozenset()
+    done: tuple[str, ...] = ()
+    number: Any = None
+    drawn: bool = False
+    scalar: bool = False
+
+    def like(self, **changed: Any) -> Tensor:
+        """A tensor made of this one."""
+        fresh = Tensor(
+            self.rows, self.table, self.deps, self.asked, self.held, self.done, None, self.drawn, self.scalar
+        )
+        for name, value in changed.items():
+            setattr(fresh, name, value)
+        return fresh
+
+    def then(self, what: str, **changed: Any) -> Tensor:
+        """A tensor made of this one by something that is done to it."""
+        return self.like(done=(*self.done[-39:], what), **changed)
+
+    def become(self, other: Tensor) -> None:
+        """Turn into another one, in place."""
+        for name in ("rows", "table", "deps", "asked", "held", "done", "number", "drawn", "scalar"):
+            setattr(self, name, getattr(other, name))
+
+
+@dataclass(eq=False)
+class Weight(Tensor):
+    """A trained tensor of a network. `serial` is its number in `deps`."""
+
+    serial: int = 0
+    trains: bool = True
+    name: str = ""
+    # numbers of the `backward` calls whose gradients it holds since it was cleared
+    gradients: list[int] = field(default_factory=list)
+    moved: int = 0  # steps that moved it
+    buffer: bool = False
+
+
+@dataclass(eq=False)
+class Routine:
+    """A function of the program, the names around it, and what it is bound to."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    around: Scope
+    owner: Any = None
+    of: Kind | None = None  # the class that it stands in
+
+    @property
+    def name(self) -> str:
+        """Its name; "" of a lambda."""
+        return getattr(self.node, "name", "")
+
+
+@dataclass(eq=False)
+class Kind:
+    """A class of the program."""
+
+    node: ast.ClassDef
+    around: Scope
+    bases: tuple[Any, ...]
+    body: dict[str, Any] = field(default_factory=dict)
+
+    def find(self, name: str) -> tuple[Kind, Any] | None:
+        """What the class or those that it derives from have of this name, and who has it."""
+        for kind in self.line():
+            if name in kind.body:
+                return kind, kind.body[name]
+        return None
+
+    def line(self) -> Iterator[Kind]:
+        """The class and those of the program that it derives from, nearest first."""
+        seen: set[int] = set()
+        waiting: list[Kind] = [self]
+        while waiting and len(seen) < 50:
+            kind = waiting.pop(0)
+            if id(kind) in seen:
+                continue
+            seen.add(id(kind))
+            yield kind
+            waiting += [b for b in kind.bases if isinstance(b, Kind)]
+
+    def foreign(self) -> list[str]:
+        """The names of the libraries' classes that it derives from."""
+        return [b.name for kind in self.line() for b in kind.bases if isinstance(b, Library)]
+
+    def derives(self, *names: str) -> bool:
+        """Whether it derives from a library's class of one of these last names."""
+        return any(f.rpartition(".")[2] in names for f in self.foreign())
+
+
+@dataclass(eq=False)
+class Instance:
+    """An object of a class of the program."""
+
+    kind: Kind
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Net(Instance):
+    """A network: of a class of the program, or a layer of a library (`kind` None, `layer` its name).
+
+    `children`: what is registered in it. `mode`: whether it is in training mode.
+    """
+
+    kind: Kind = None  # type: ignore[assignment]
+    layer: str = ""
+    given: tuple[Any, ...] = ()
+    named: dict[str, Any] = field(default_factory=dict)
+    children: dict[str, Any] = field(default_factory=dict)
+    weights: dict[str, Weight] = field(default_factory=dict)
+    mode: bool = True
+    serial: int = 0
+    node: ast.AST | None = None
+    version: int = 0  # grows with each step that moves it and each load
+    escaped: bool = False  # handed to something that is not known
+    opaque: bool = False  # of a library: its weights are one tensor, its layers are not known
+
+    def nets(self) -> Iterator[Net]:
+        """The network and all in it, each once."""
+        seen: set[int] = set()
+        waiting: list[Net] = [self]
+        while waiting:
+            net = waiting.pop(0)
+            if id(net) in seen:
+                continue
+            seen.add(id(net))
+            yield net
+            waiting += [c for c in net.children.values() if isinstance(c, Net)]
+
+    def parameters(self) -> list[Weight]:
+        """Its trained tensors, each once."""
+        found = {id(w): w for n in self.nets() for w in n.weights.values() if not w.buffer}
+        return list(found.values())
+
+
+@dataclass(eq=False)
+class Library:
+    """A name of a library, dotted: "torch.nn.functional.relu"."""
+
+    name: str
+
+    @property
+    def last(self) -> str:
+        """The last part of its name."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def root(self) -> str:
+        """The first part of its name."""
+        return self.name.partition(".")[0]
+
+
+@dataclass(eq=False)
+class Bound:
+    """A method that is asked for, of anything but an object of the program."""
+
+    owner: Any
+    name: str
+
+
+@dataclass(eq=False)
+class Partial:
+    """A function with some of its arguments."""
+
+    function: Any
+    given: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+@dataclass(eq=False)
+class Optimizer:
+    """An optimizer of a library over weights; None where they are not known."""
+
+    name: str
+    weights: list[Weight] | None
+    settings: dict[str, Any]
+    node: ast.AST
+    groups: list[dict[str, Any]] = field(default_factory=list)
+    steps: int = 0
+    escaped: bool = False
+
+
+@dataclass(eq=False)
+class Schedule:
+    """A schedule of the learning rate of a library."""
+
+    name: str
+    optimizer: Any
+    given: tuple[Any, ...]
+    named: dict[str, Any]
+    node: ast.AST
+    steps: int = 0
+
+
+@dataclass(eq=False)
+class Scaler:
+    """A gradient scaler."""
+
+    node: ast.AST
+    unscaled: bool = False
+
+
+@dataclass(eq=False)
+class Data:
+    """Samples that are taken by a place: a data set, a part of one, arrays side by side.
+
+    `rows` of `table` are the places that it holds; `of` is what they are places of.
+    """
+
+    rows: np.ndarray
+    table: int
+    node: ast.AST
+    of: Any = None  # an Instance with __getitem__, a Data of which it is a part, a tuple of Tensors
+    name: str = ""
+
+
+@dataclass(eq=False)
+class Loader:
+    """What gives batches of a data set."""
+
+    data: Any
+    node: ast.AST
+    named: dict[str, Any] = field(default_factory=dict)
+    shuffles: bool | None = False
+    rounds: int = 0  # how often it was gone through
+
+
+@dataclass(eq=False)
+class State:
+    """The weights of a network at a time (`state_dict`). `copied`: they do not change with it."""
+
+    net: Any
+    version: int
+    copied: bool = False
+    kind: str = "net"  # "net", "optimizer", "schedule", "scaler", ...
+
+    @property
+    def now(self) -> int:
+        """The version that it holds now."""
+        return self.version if self.copied or not isinstance(self.net, Net) else self.net.version
+
+
+@dataclass(eq=False)
+class Maybe:
+    """A condition that is not known. `of`: what it was made of."""
+
+    of: tuple[Any, ...] = ()
+
+
+@dataclass(eq=False)
+class Scope:
+    """Names of a module, a function or a class, and those around them."""
+
+    around: Scope | None = None
+    names: dict[str, Any] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)  # declared global or nonlocal
+
+    def find(self, name: str) -> Any:
+        """What a name stands for, or None."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.around
+        return None
+
+    def has(self, name: str) -> bool:
+        """Whether the name is known."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return True
+            scope = scope.around
+        return False
+
+    def put(self, name: str, value: Any) -> None:
+        """Give a name a value, here or where it was declared to be."""
+        if name in self.shared:
+            scope = self.around
+            while scope is not None:
+                if name in scope.names or scope.around is None:
+                    scope.names[name] = value
+                    return
+                scope = scope.around
+        self.names[name] = value
+
+
+class Returned(Exception):
+    """A function returns."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Broken(Exception):
+    """A loop is left."""
+
+
+class Continued(Exception):
+    """A loop goes on."""
+
+
+class Raised(Exception):
+    """The program raises."""
+
+
+class Ended(Exception):
+    """The program ends itself."""
+
+
+class TooLong(Exception):
+    """More was gone through than is looked at."""

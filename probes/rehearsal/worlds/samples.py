@@ -1,0 +1,312 @@
+"""Data sets, their parts and loaders in a rehearsal."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..libraries import Call, function, method
+from ..values import Data, Instance, Loader, Tensor, Unknown
+from .python import Path
+
+if TYPE_CHECKING:
+    from ..machine import Machine
+
+Named = dict[str, Any]
+_DATA = ("torch.utils.data.", "torch_geometric.loader", "torch_geometric.data", "monai.data.")
+
+
+@function("TensorDataset", of=_DATA)
+def _tensors(call: Call) -> Any:
+    first = next((g for g in call.given if isinstance(g, Tensor) and g.rows is not None), None)
+    if first is not None and first.rows is not None:
+        return Data(np.arange(len(first.rows)), 0, call.node, tuple(call.given), "TensorDataset")
+    return Data(np.arange(call.machine.made_rows), 0, call.node, tuple(call.given), "TensorDataset")
+
+
+@function("Subset", of=_DATA)
+def _subset(call: Call) -> Any:
+    of, places = call.given[0], call.given[1] if len(call.given) > 1 else call.named.get("indices")
+    return Data(_places(places), 0, call.node, of, "Subset")
+
+
+def _places(value: Any) -> np.ndarray:
+    """Places as numbers; empty where they are not known."""
+    if isinstance(value, Tensor):
+        value = value.number
+    if isinstance(value, range):
+        value = list(value)
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
+        return value
+    if isinstance(value, list) and value and all(isinstance(v, (int, np.integer)) for v in value):
+        return np.asarray(value)
+    return np.zeros(0, dtype=int)
+
+
+@function("random_split", of=_DATA)
+def _split(call: Call) -> Any:
+    of, sizes = call.given[0], call.given[1] if len(call.given) > 1 else call.named.get("lengths")
+    count = length(call.machine, of, call.node)
+    parts = call.machine.items_known(sizes) or []
+    plain = [p if isinstance(p, (int, float)) else None for p in parts]
+    if not plain:
+        return NotImplemented
+    if any(p is None for p in plain):
+        known = sum(p for p in plain if p)
+        rest = max(count - int(known if known > 1 else known * count), 0) // max(plain.count(None), 1)
+        plain = [rest if p is None else p for p in plain]
+    shares = [float(p or 0) for p in plain]
+    if sum(shares) > 1.5:
+        shares = [s / sum(shares) for s in shares]
+    order = call.machine.draw().permutation(count)
+    cuts = np.cumsum([round(s * count) for s in shares])[:-1]
+    return [Data(p, 0, call.node, of, "random_split") for p in np.split(order, cuts)]
+
+
+def length(machine: Machine, held: Any, node: ast.AST) -> int:
+    """How many samples there are; a made number where that is not known."""
+    if isinstance(held, Data):
+        return len(held.rows)
+    if isinstance(held, Tensor) and held.rows is not None:
+        return len(held.rows)
+    if isinstance(held, (list, tuple)):
+        return len(held)
+    if isinstance(held, Instance) and held.kind is not None and (found := held.kind.find("__len__")):
+        told = machine.call(machine._bound_routine(found[1], held, found[0]), [], {}, node)
+        if isinstance(told, int) and 0 < told <= 100_000:
+            return told
+    return machine.made_rows
+
+
+@function("ConcatDataset", "ChainDataset", of=_DATA)
+def _concat(call: Call) -> Any:
+    parts = call.machine.items_known(call.given[0]) or []
+    total = sum(length(call.machine, p, call.node) for p in parts)
+    return Data(np.arange(total), 0, call.node, list(parts), "ConcatDataset")
+
+
+@function("*", of=("torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.", "medmnist."))
+def _known_set(call: Call) -> Any:
+    if not call.callee.last[:1].isupper():
+        return NotImplemented
+    side = call.named.get("train", call.named.get("split", call.given[1] if len(call.given) > 1 else True))
+    root = call.given[0] if call.given else call.named.get("root", "")
+    folder = getattr(root, "name", getattr(root, "key", root)) if call.callee.last == "ImageFolder" else ""
+    table = call.machine.table(
+        f"{call.callee.last}:{folder}:{side if isinstance(side, (bool, str)) else '?'}"
+    )
+    made = Data(np.arange(call.machine.tables[table][1]), table, call.node, None, call.callee.last)
+    made.transform = call.named.get("transform")  # type: ignore[attr-defined]
+    made.target_transform = call.named.get("target_transform")  # type: ignore[attr-defined]
+    return made
+
+
+def data_field(machine: Machine, owner: Data, name: str) -> Any:
+    """A field of a data set."""
+    if name in owner.__dict__ and name not in ("rows", "table", "node", "of", "name"):
+        return owner.__dict__[name]
+    if name in ("data", "targets", "labels", "imgs", "samples", "tensors"):
+        if name == "tensors" and isinstance(owner.of, tuple):
+            return owner.of
+        if owner.table:
+            return Tensor(owner.rows, owner.table, held=frozenset((name,)))
+        return Unknown(name)
+    if name == "dataset":
+        return owner.of
+    if name == "indices":
+        return Tensor(number=owner.rows)
+    if name in ("classes", "class_to_idx"):
+        return Unknown(name)
+    return None
+
+
+@method(Data, "__len__", "__getitem__")
+def _of_data(call: Call) -> Any:
+    if call.callee.name == "__len__":
+        return len(call.callee.owner.rows)
+    return sample(call.machine, call.callee.owner, call.given[0], call.node)
+
+
+# ------------------------------------------------------------------------------------ samples
+
+
+def sample(machine: Machine, data: Any, index: Any, node: ast.AST) -> Any:
+    """A sample at a place, or samples at several places at once (a tensor of places)."""
+    if isinstance(data, Data):
+        places = index.number if isinstance(index, Tensor) else index
+        if isinstance(data.of, tuple):
+            return tuple(_at(machine, t, index, node) for t in data.of)
+        if data.of is None:
+            return _of_known(machine, data, places)
+        if isinstance(data.of, list):
+            return sample(machine, data.of[0], index, node) if data.of else Unknown("sample")
+        try:
+            inner = (
+                data.rows[np.asarray(places)]
+                if places is not None and not isinstance(places, Unknown)
+                else None
+            )
+        except (IndexError, TypeError, ValueError):
+            inner = None
+        if inner is None:
+            return sample(machine, data.of, index, node)
+        rows = np.atleast_1d(inner)
+        return sample(machine, data.of, Tensor(rows, -1, number=rows), node)
+    if isinstance(data, Instance) and data.kind is not None:
+        found = data.kind.find("__getitem__")
+        if found is not None:
+            return machine.call(machine._bound_routine(found[1], data, found[0]), [index], {}, node)
+    return _at(machine, data, index, node)
+
+
+def _at(machine: Machine, held: Any, index: Any, node: ast.AST) -> Any:
+    if isinstance(held, (Tensor, list, tuple, Data)):
+        return machine.item(held, index, node)
+    if isinstance(index, Tensor) and isinstance(index.number, np.ndarray):
+        table = machine.table(f"object {getattr(held, 'key', id(held))}")
+        return Tensor(index.number, table, held=frozenset((f"{getattr(held, 'key', 'data')}[]",)))
+    return Unknown("sample")
+
+
+def _of_known(machine: Machine, data: Data, places: Any) -> Any:
+    try:
+        rows = np.atleast_1d(data.rows[np.asarray(places)])
+    except (IndexError, TypeError, ValueError):
+        rows = None
+    picture: Any = Tensor(rows, data.table, held=frozenset(("input",)))
+    label: Any = Tensor(rows, data.table, held=frozenset(("label",)))
+    transform = getattr(data, "transform", None)
+    if transform is not None:
+        made = machine.call(transform, [picture], {}, data.node)
+        if isinstance(made, Tensor):
+            picture = made
+    return (picture, label)
+
+
+# ------------------------------------------------------------------------------------ loaders
+
+
+@function("DataLoader", "MultiEpochsDataLoader", of=_DATA)
+def _loader(call: Call) -> Any:
+    data = call.given[0] if call.given else call.named.get("dataset")
+    names = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
+    settings = {**dict(zip(names, call.given, strict=False)), **call.named}
+    asked = settings.get("shuffle", False)
+    shuffles: bool | None = asked if isinstance(asked, bool) else None
+    if settings.get("sampler") is not None or settings.get("batch_sampler") is not None:
+        shuffles = None
+    made = Loader(data, call.node, settings, shuffles)
+    call.machine.loaders.append(made)
+    return made
+
+
+def batches(machine: Machine, loader: Loader, node: ast.AST) -> Iterator[Any]:
+    """The batches of a loader: all samples of its data in a few batches, or one iterator's items."""
+    from ..machine import BATCHES
+
+    data = loader.data
+    if isinstance(data, Instance) and data.kind is not None and not data.kind.find("__getitem__"):
+        if data.kind.find("__iter__"):
+            yield from list(machine.iterated(data, node))[:BATCHES]
+            return
+    count = length(machine, data, node)
+    order = np.arange(count)
+    if loader.shuffles is not False:
+        order = machine.draw().permutation(count)
+    collate = loader.named.get("collate_fn")
+    for places in np.array_split(order, BATCHES):
+        if not len(places):
+            continue
+        index = Tensor(places, -1, number=places)
+        held = sample(machine, data, index, node)
+        if collate is not None:
+            held = machine.call(collate, [[held]], {}, node)
+        yield fixed(machine, held, data, places)
+
+
+def fixed(machine: Machine, held: Any, data: Any, places: np.ndarray) -> Any:
+    """A batch whose tensors know their rows: those of the data set, where nothing nearer is known."""
+    table = 0
+    for one in machine.tensors([held]):
+        if one.rows is None or one.table == -1:
+            table = table or machine.table(f"data {id(data)}")
+            one.rows, one.table = places, table
+        one.scalar = False
+        if one.number is not None and one.table == table:
+            one.number = None
+    if isinstance(held, tuple):
+        return list(held)
+    if isinstance(held, Unknown):
+        table = machine.table(f"data {id(data)}")
+        return Tensor(places, table, held=frozenset(("sample",)))
+    return held
+
+
+@method(Loader, "*")
+def _of_loader(call: Call) -> Any:
+    if call.callee.name == "__iter__":
+        return call.callee.owner
+    return Unknown(call.callee.name)
+
+
+# ------------------------------------------------------------------------------------ what is read
+
+
+def read_array(call: Call) -> Any:
+    """An array of a file: a table of its own for each file."""
+    held = call.given[0] if call.given else ""
+    name = (
+        held.name
+        if isinstance(held, Path)
+        else held
+        if isinstance(held, str)
+        else getattr(held, "key", "") or str(getattr(call.node, "lineno", 0))
+    )
+    table = call.machine.table(f"file {name}")
+    return Tensor(np.arange(call.machine.tables[table][1]), table, held=frozenset((f"file {name}",)))
+
+
+@function("genfromtxt", "loadtxt", "fromfile", "memmap", of=("numpy.",))
+def _read(call: Call) -> Any:
+    return read_array(call)
+
+
+_SIZES = re.compile(r"^(?:test|train)_size$")
+
+
+@function("train_test_split", of=("sklearn.",))
+def _two_parts(call: Call) -> Any:
+    count = next(
+        (length(call.machine, g, call.node) for g in call.given if isinstance(g, (Tensor, Data, list))),
+        call.machine.made_rows,
+    )
+    size = call.named.get("test_size", 0.25)
+    share = size if isinstance(size, float) else 0.25
+    order = (
+        np.arange(count)
+        if call.named.get("shuffle") is False
+        else np.random.default_rng(5).permutation(count)
+    )
+    cut = max(1, int(count * (1 - share)))
+    found: list[Any] = []
+    for one in call.given:
+        for places in (order[:cut], order[cut:]):
+            if isinstance(one, Tensor):
+                found.append(
+                    one.then(
+                        "split",
+                        rows=one.rows[places] if one.rows is not None and len(one.rows) == count else None,
+                        number=one.number[places]
+                        if isinstance(one.number, np.ndarray) and len(one.number) == count
+                        else None,
+                    )
+                )
+            elif isinstance(one, list) and len(one) == count:
+                found.append([one[i] for i in places])
+            else:
+                found.append(Unknown("part"))
+    return found

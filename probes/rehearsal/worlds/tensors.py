@@ -1,0 +1,590 @@
+"""Arrays and tensors in a rehearsal: what their functions and methods do to rows, gradients and numbers."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...script_diff.vocabulary import word_set
+from ..expressions import PLAIN
+from ..libraries import Call, function, method
+from ..values import (
+    NOTHING,
+    Data,
+    Loader,
+    Net,
+    Optimizer,
+    State,
+    Tensor,
+    Unknown,
+    Weight,
+)
+
+if TYPE_CHECKING:
+    from ..machine import Machine
+
+Named = dict[str, Any]
+ARRAYS = ("torch.", "numpy.", "tensorflow.", "mindspore.", "jax.", "cupy.", "keras.")
+LARGEST = 100_000
+
+# what cuts the graph
+CUTS = word_set(
+    "detach item numpy tolist asnumpy stop_gradient data detach_ argmax argsort round long int bool "
+    "sign floor"
+)
+# what gives one number of many
+FIGURES = word_set(
+    "item mean sum max min median std var norm prod any all nanmean average logsumexp numel "
+    "count_nonzero amax amin dot trapz"
+)
+# what leaves values as they are
+SAME = word_set(
+    "to cuda cpu npu float double half contiguous clone copy detach numpy asnumpy astype type "
+    "as_tensor from_numpy tensor asarray array requires_grad_ pin_memory long int float32 view "
+    "reshape squeeze unsqueeze flatten ravel expand_dims convert_to_tensor Tensor FloatTensor "
+    "LongTensor share_memory_ bfloat16 type_as values to_numpy copy_to_host cast bool "
+    "ascontiguousarray float_ float64 double_ int64 int32 item tolist data identity atleast_1d "
+    "atleast_2d"
+)
+_DRAWS = word_set(
+    "rand randn randint normal uniform standard_normal rand_like randn_like bernoulli multinomial "
+    "integers random normal_ uniform_ binomial poisson randint_like"
+)
+
+
+@function("permutation", "randperm", of=ARRAYS)
+def _permuted(call: Call) -> Any:
+    return permuted(call.machine, call.given)
+
+
+def permuted(machine: Machine, given: list[Any]) -> Any:
+    """Places in a drawn order."""
+    held = given[0] if given else None
+    if isinstance(held, int) and 0 <= held <= LARGEST:
+        return Tensor(number=machine.draw().permutation(held), drawn=True)
+    if isinstance(held, (list, tuple, range)):
+        held = (
+            Tensor(number=np.asarray(list(held))) if all(isinstance(h, (int, float)) for h in held) else held
+        )
+    if isinstance(held, Tensor):
+        if isinstance(held.number, np.ndarray) and held.number.ndim:
+            order = machine.draw().permutation(len(held.number))
+            return held.like(number=held.number[order], rows=_taken(held.rows, order), drawn=True)
+        if held.rows is not None:
+            order = machine.draw().permutation(len(held.rows))
+            return held.then("permuted", rows=held.rows[order])
+        return held.then("permuted")
+    return Tensor(drawn=True, done=("permutation",))
+
+
+def _taken(rows: np.ndarray | None, order: Any) -> np.ndarray | None:
+    return rows[order] if rows is not None else None
+
+
+@function("arange", "linspace", "zeros", "ones", "empty", "full", "eye", of=ARRAYS)
+def _filled(call: Call) -> Any:
+    name = call.callee.last
+    plain = [_plain(g) for g in call.given]
+    sizes = plain[0] if plain and isinstance(plain[0], (tuple, list)) else plain
+    small = all(
+        isinstance(p, (int, float))
+        for p in (
+            plain if name in ("arange", "linspace") else sizes if isinstance(sizes, (list, tuple)) else ()
+        )
+    )
+    if small and plain:
+        if name in ("arange", "linspace"):
+            if all(abs(float(p)) <= LARGEST for p in plain):
+                return Tensor(number=getattr(np, name)(*plain[:3]))
+        elif name in ("zeros", "ones") and np.prod([max(float(s), 0) for s in sizes]) <= LARGEST:
+            return Tensor(number=getattr(np, name)(tuple(int(s) for s in sizes)), scalar=not sizes)
+    return Tensor(done=(name,), scalar=name in ("zeros", "ones") and not call.given)
+
+
+@function("zeros_like", "ones_like", "full_like", "empty_like", of=ARRAYS)
+def _like(call: Call) -> Any:
+    held = call.given[0]
+    if isinstance(held, Tensor):
+        number = (
+            getattr(np, call.callee.last)(held.number)
+            if isinstance(held.number, np.ndarray) and call.callee.last != "full_like"
+            else None
+        )
+        return Tensor(held.rows, held.table, done=(call.callee.last,), number=number, scalar=held.scalar)
+    return Tensor(done=(call.callee.last,))
+
+
+_WITH_NUMBERS = word_set(
+    "concatenate cat hstack unique setdiff1d intersect1d union1d isin in1d where nonzero sort argsort "
+    "flatnonzero cumsum roll flip array_split split logical_not logical_and logical_or floor ceil "
+    "repeat tile"
+)
+
+
+@function("*", of=ARRAYS)
+def _any_function(call: Call) -> Any:
+    return anything(call.machine, call.callee.last, call.given, call.named, call.node)
+
+
+def anything(machine: Machine, name: str, given: list[Any], named: Named, node: ast.AST) -> Any:
+    """A function of arrays: rows of what it is given, gradients where nothing cuts them."""
+    found = list(machine.tensors([*given, *named.values()]))
+    if (
+        name
+        in (
+            "tensor",
+            "array",
+            "asarray",
+            "as_tensor",
+            "Tensor",
+            "FloatTensor",
+            "LongTensor",
+            "stack",
+            "constant",
+        )
+        and given
+    ):
+        made = _gathered(machine, name, given[0])
+        if made is not None:
+            return made
+    if name in _DRAWS and not found:
+        return Tensor(drawn=True, done=(name,))
+    if not found:
+        return NotImplemented if not name.islower() or name in ("load", "device", "save") else Unknown(name)
+    if name in _DRAWS:
+        return machine.joined_tensors(name, found).like(drawn=True, deps=NOTHING)
+    made = changed(machine, name, given, named, found)
+    if name in _WITH_NUMBERS and len(found) <= 200:
+        number = _computed(name, given, named)
+        if isinstance(number, list):
+            return [made.like(number=n, rows=None) for n in number]
+        if isinstance(number, tuple):
+            return tuple(made.like(number=n, rows=None) for n in number)
+        if number is not None:
+            made.number = number
+            if len(found) == 1 and name in ("flip", "roll", "sort"):
+                made.rows = None
+    return made
+
+
+def _gathered(machine: Machine, name: str, held: Any) -> Any:
+    if isinstance(held, (list, tuple)) and held:
+        if all(isinstance(h, (bool, int, float)) for h in held):
+            return Tensor(number=np.asarray(held))
+        inner = [h for h in held if isinstance(h, Tensor)]
+        if len(inner) == len(held):
+            return joined(machine, inner, "stack")
+        return None
+    if isinstance(held, (bool, int, float)):
+        return Tensor(number=np.asarray(held), scalar=True)
+    if isinstance(held, Tensor):
+        return held.like(number=held.number) if type(held) is Tensor else held.then(name)
+    return None
+
+
+def joined(machine: Machine, parts: list[Tensor], name: str) -> Tensor:
+    """Several tensors one after the other along the rows."""
+    made = machine.joined_tensors(name, parts)
+    tables = {p.table for p in parts if p.rows is not None}
+    if len(tables) == 1 and all(p.rows is not None for p in parts):
+        if name in ("cat", "concatenate", "concat", "hstack", "vstack", "append") or len(parts) > 1:
+            rows = [p.rows for p in parts if p.rows is not None]
+            alike = len({r.tobytes() for r in rows}) == 1
+            made.rows = rows[0] if alike and name not in ("append",) else np.concatenate(rows)
+    elif len(tables) > 1:
+        made.rows = None
+    made.scalar = False
+    numbers = [p.number for p in parts]
+    if all(isinstance(n, np.ndarray) and n.ndim for n in numbers):
+        made.number = np.concatenate(numbers) if all(n.ndim == 1 for n in numbers) else None
+    return made
+
+
+def _computed(name: str, given: list[Any], named: Named) -> Any:
+    plain = [_plain(g) for g in given]
+    keys = {k: _plain(v) for k, v in named.items() if k not in ("device", "dtype")}
+    if any(p is None for p in plain) or any(v is None for v in keys.values()):
+        return None
+    name = {"cat": "concatenate"}.get(name, name)
+    keys = {"axis" if k == "dim" else k: v for k, v in keys.items()}
+    if name in ("repeat", "tile") and any(np.size(p) * np.size(plain[0]) > LARGEST for p in plain[1:]):
+        return None
+    try:
+        return getattr(np, name)(*plain, **keys)
+    except Exception:
+        return None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.number
+    if isinstance(value, (list, tuple)):
+        held = [_plain(v) for v in value]
+        return None if any(h is None for h in held) else type(value)(held)
+    return value if isinstance(value, (bool, int, float, str, np.ndarray, range)) else None
+
+
+def changed(machine: Machine, name: str, given: list[Any], named: Named, found: list[Tensor]) -> Tensor:
+    """What a function of tensors gives, of whatever name."""
+    if (
+        name in ("cat", "concatenate", "concat", "stack", "vstack", "hstack", "append")
+        and given
+        and isinstance(given[0], (list, tuple))
+    ):
+        parts = [g for g in given[0] if isinstance(g, Tensor)]
+        axis = named.get("dim", named.get("axis", given[1] if len(given) > 1 else 0))
+        if parts and axis == 0 and name != "stack":
+            return joined(machine, parts, name)
+        return machine.joined_tensors(name, parts or found)
+    made = machine.joined_tensors(name, found)
+    if name in SAME:
+        made = found[0].like(deps=machine.reaching(found[0]), number=found[0].number)
+        if not machine.graph:
+            made.deps = NOTHING
+    if name in CUTS:
+        made.deps = NOTHING
+    if name in FIGURES and not _along(given, named):
+        made.scalar, made.rows = True, None
+        number = found[0].number
+        if (
+            isinstance(number, np.ndarray)
+            and name in ("mean", "sum", "max", "min", "any", "all")
+            and len(found) == 1
+        ):
+            made.number = getattr(np, name)(number)
+    return made
+
+
+def _along(given: list[Any], named: Named) -> bool:
+    """Whether a function of many numbers is taken along an axis."""
+    if any(k in named and named[k] is not None for k in ("dim", "axis")):
+        return True
+    return any(isinstance(g, (int, tuple, list)) and not isinstance(g, bool) for g in given[1:2])
+
+
+@method(Tensor, "backward")
+def _backward(call: Call) -> Any:
+    from .networks import backward
+
+    backward(call.machine, call.callee.owner, call.node)
+    return None
+
+
+@method(Tensor, "append", "get", "keys", "items")
+def _as_holder(call: Call) -> Any:
+    if call.callee.name == "append" and call.given and isinstance(call.given[0], Tensor):
+        call.callee.owner.become(call.machine.joined_tensors("append", [call.callee.owner, call.given[0]]))
+        return None
+    return call.callee.owner.then(call.callee.name)
+
+
+@method(Tensor, "size", "dim", "numel", "nelement", "element_size", "ndimension")
+def _size(call: Call) -> Any:
+    shape = shape_of(call.callee.owner)
+    if call.callee.name == "size":
+        if call.given:
+            return (
+                shape[call.given[0]]
+                if isinstance(call.given[0], int) and call.given[0] < len(shape)
+                else Unknown("size")
+            )
+        return shape
+    if call.callee.name == "numel" and isinstance(call.callee.owner.number, np.ndarray):
+        return int(call.callee.owner.number.size)
+    return Unknown(call.callee.name)
+
+
+def shape_of(held: Tensor) -> tuple[Any, ...]:
+    """The shape as far as it is known: the rows come first."""
+    if isinstance(held.number, np.ndarray):
+        return tuple(held.number.shape)
+    if held.rows is not None:
+        return (len(held.rows), Unknown("columns"), Unknown("height"), Unknown("width"))
+    return (Unknown("rows"), Unknown("columns"), Unknown("height"), Unknown("width"))
+
+
+@method(Tensor, "split", "chunk", "unbind", "tensor_split")
+def _parts(call: Call) -> Any:
+    held = call.callee.owner
+    count = (
+        call.given[0] if call.given and isinstance(call.given[0], int) and call.callee.name == "chunk" else 3
+    )
+    along = call.named.get("dim", call.given[1] if len(call.given) > 1 else 0)
+    if held.rows is not None and along == 0 and not held.asked:
+        if (
+            call.callee.name == "split"
+            and call.given
+            and isinstance(call.given[0], int)
+            and call.given[0] > 0
+        ):
+            cuts = list(range(call.given[0], len(held.rows), call.given[0]))
+            return [held.then("split", rows=r) for r in np.split(held.rows, cuts)]
+        return [held.then("split", rows=r) for r in np.array_split(held.rows, min(count, 64))]
+    return [held.then("split") for _ in range(min(count, 8))]
+
+
+_CHANGES = word_set(
+    "mul_ add_ sub_ div_ copy_ clamp_ lerp_ zero_ fill_ detach_ masked_fill_ normal_ uniform_ requires_grad_ "
+    "index_fill_ scatter_ clip_"
+)
+
+
+@method(Tensor, *sorted(_CHANGES))
+def _in_place(call: Call) -> Any:
+    held, name = call.callee.owner, call.callee.name
+    if isinstance(held, Weight):
+        if name == "requires_grad_":
+            held.trains = not call.given or call.given[0] is not False
+        else:
+            call.machine.written(held, [*call.given, *call.named.values()], name, call.node)
+        return held
+    others = list(call.machine.tensors([*call.given, *call.named.values()]))
+    view = held.done[-1:] == ("<data>",)
+    if view and hasattr(held, "of"):
+        call.machine.written(held.of, [*call.given, *call.named.values()], name, call.node)
+        return held
+    if name == "requires_grad_":
+        return held
+    if name == "detach_":
+        held.deps = NOTHING
+    elif name in ("zero_", "fill_"):
+        held.become(
+            Tensor(
+                held.rows,
+                held.table,
+                done=(name,),
+                number=np.zeros_like(held.number)
+                if isinstance(held.number, np.ndarray) and name == "zero_"
+                else None,
+                scalar=held.scalar,
+            )
+        )
+    else:
+        made = call.machine.joined_tensors(name.rstrip("_"), [held, *others])
+        if name == "copy_" and others:
+            made = others[0].like()
+        held.become(made)
+    return held
+
+
+@method(Tensor, "register_hook", "retain_grad", "set_", "record_stream")
+def _hooked(call: Call) -> Any:
+    return None
+
+
+@method(Tensor, "*")
+def _any_method(call: Call) -> Any:
+    return anything(call.machine, call.callee.name, [call.callee.owner, *call.given], call.named, call.node)
+
+
+# ------------------------------------------------------------------------------------ fields and items
+
+
+def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
+    """A field of one of our objects, or None where it is a method."""
+    if isinstance(owner, Tensor):
+        if name == "shape":
+            return shape_of(owner)
+        if name in (
+            "T",
+            "mT",
+            "H",
+            "real",
+            "values",
+            "logits",
+            "logit",
+            "loss",
+            "sample",
+            "predictions",
+            "last_hidden_state",
+            "pooler_output",
+        ):
+            if name == "values" and not owner.asked:
+                return None
+            return owner.like(
+                number=owner.number.T if name == "T" and isinstance(owner.number, np.ndarray) else None
+            )
+        if name == "data":
+            view = owner.like(deps=NOTHING, number=owner.number)
+            view.done = (*view.done, "<data>")
+            view.of = owner  # type: ignore[attr-defined]
+            return view
+        if name in ("requires_grad", "is_leaf"):
+            return owner.trains if isinstance(owner, Weight) else bool(owner.deps)
+        if name in ("dtype", "device", "grad_fn", "is_cuda", "layout"):
+            return Unknown(name)
+        if name == "grad":
+            return Unknown("grad")
+        if name == "ndim":
+            return owner.number.ndim if isinstance(owner.number, np.ndarray) else Unknown("ndim")
+        return None
+    if isinstance(owner, Net):
+        from .networks import net_field
+
+        return net_field(machine, owner, name)
+    if isinstance(owner, Optimizer):
+        if name == "param_groups":
+            return owner.groups
+        return Unknown("state") if name in ("state", "defaults") else None
+    if isinstance(owner, Loader):
+        if name in ("dataset", "ds"):
+            return owner.data
+        if name in ("sampler", "batch_sampler"):
+            return owner.named.get(name) or Unknown(name)
+        if name == "batch_size":
+            return owner.named.get("batch_size", Unknown(name))
+    if isinstance(owner, Data):
+        from .samples import data_field
+
+        return data_field(machine, owner, name)
+    return None
+
+
+def set_field(machine: Machine, owner: Any, name: str, value: Any, node: ast.AST) -> None:
+    """Give a field of one of our objects a value."""
+    if isinstance(owner, Weight):
+        if name == "requires_grad":
+            owner.trains = value is not False if isinstance(value, bool) else owner.trains
+            owner.unsure = not isinstance(value, bool)  # type: ignore[attr-defined]
+        elif name == "data":
+            machine.written(owner, [value], "data", node)
+        elif name == "grad":
+            if value is None:
+                machine.clear([owner], node)
+    elif isinstance(owner, Data):
+        owner.__dict__[name] = value
+
+
+def item_of(machine: Machine, owner: Any, index: Any, node: ast.AST) -> Any:
+    """A part of one of our objects, or `NotImplemented`."""
+    if isinstance(owner, Tensor):
+        return _part(machine, owner, index)
+    if isinstance(owner, Data):
+        from .samples import sample
+
+        return sample(machine, owner, index, node)
+    if isinstance(owner, Net):
+        from .networks import net_item
+
+        return net_item(machine, owner, index)
+    if isinstance(owner, State):
+        return Unknown("weights")
+    return NotImplemented
+
+
+def _part(machine: Machine, held: Tensor, index: Any) -> Any:
+    first = index[0] if isinstance(index, tuple) and index else index
+    made = held.then("part", number=None)
+    if isinstance(first, str):
+        made.held = frozenset((*held.held, first)) if not held.asked else held.held
+        return made
+    if isinstance(held.number, np.ndarray):
+        made.number = _number_at(held.number, index)
+        if made.number is not None and np.ndim(made.number) == 0:
+            plain = made.number.item() if hasattr(made.number, "item") else made.number
+            if not held.asked and held.rows is None:
+                return plain
+            made.scalar = True
+    if first is None or first is Ellipsis or isinstance(first, Unknown):
+        if isinstance(first, Unknown):
+            made.rows = None
+        return made
+    if held.rows is not None:
+        at = first.number if isinstance(first, Tensor) else first
+        if isinstance(at, range):
+            at = list(at)
+        try:
+            if isinstance(at, (int, slice)) or (
+                isinstance(at, (list, np.ndarray)) and np.asarray(at).ndim == 1
+            ):
+                rows = held.rows[
+                    np.asarray(at, dtype=bool) if isinstance(at, np.ndarray) and at.dtype == bool else at
+                ]
+                made.rows = np.atleast_1d(rows)
+            elif isinstance(first, Tensor):
+                made.rows = (
+                    first.rows if first.rows is not None and first.table == held.table and "number" else None
+                )
+        except (IndexError, TypeError, ValueError):
+            made.rows = None
+    if isinstance(first, Tensor):
+        made.asked = made.asked | first.asked
+    return made
+
+
+def _number_at(number: np.ndarray, index: Any) -> Any:
+    parts = index if isinstance(index, tuple) else (index,)
+    plain = [p.number if isinstance(p, Tensor) else list(p) if isinstance(p, range) else p for p in parts]
+    if any(p is None and isinstance(q, Tensor) for p, q in zip(plain, parts, strict=True)):
+        return None
+    if any(isinstance(p, (Unknown, str)) for p in plain):
+        return None
+    try:
+        return number[tuple(plain)] if isinstance(index, tuple) else number[plain[0]]
+    except (IndexError, TypeError, ValueError):
+        return None
+
+
+def item_by_tensor(machine: Machine, owner: Any, index: Tensor) -> Any:
+    """An item of a list at places that a tensor holds."""
+    if index.number is not None and np.size(index.number) == 1 and len(owner):
+        place = int(np.asarray(index.number).reshape(-1)[0])
+        if -len(owner) <= place < len(owner):
+            held = owner[place]
+            if isinstance(held, Tensor) and index.rows is not None and held.rows is None:
+                return held.then("item", rows=index.rows, table=index.table)
+            return held
+    inner = [o for o in owner[:1] if isinstance(o, Tensor)] if not isinstance(owner, str) else []
+    return machine.joined_tensors("item", [index, *inner])
+
+
+def set_item(machine: Machine, owner: Any, index: Any, value: Any, node: ast.AST) -> None:
+    """Give a part of one of our objects a value."""
+    if isinstance(owner, Weight):
+        machine.written(owner, [value], "item", node)
+    elif isinstance(owner, Tensor):
+        others = list(machine.tensors([value, index if isinstance(index, Tensor) else None]))
+        whole = isinstance(owner.number, np.ndarray)
+        made = machine.joined_tensors("set", [owner, *others])
+        if whole and isinstance(value, (bool, int, float)) and not isinstance(index, Unknown):
+            try:
+                number = owner.number.copy()
+                at = index.number if isinstance(index, Tensor) else index
+                number[at] = value
+                made.number = number
+            except (IndexError, TypeError, ValueError):
+                made.number = None
+        made.rows, made.table = owner.rows, owner.table
+        made.scalar = owner.scalar
+        owner.become(made)
+
+
+def items_of(machine: Machine, value: Any) -> list[Any] | None:
+    """The items of one of our objects, or None."""
+    if isinstance(value, Tensor):
+        if isinstance(value.number, np.ndarray) and value.number.ndim == 1 and len(value.number) <= 10_000:
+            if value.rows is None and not value.asked:
+                return list(value.number.tolist())
+        if value.asked or value.rows is None:
+            return [value.then("item") for _ in range(2)]
+        return [value.then("item", rows=value.rows[i : i + 1]) for i in range(min(len(value.rows), 3))]
+    if isinstance(value, Net):
+        from .networks import net_items
+
+        return net_items(value)
+    if isinstance(value, Data):
+        return None
+    return None
+
+
+def part_of(machine: Machine, value: Any, place: int) -> Any:
+    """One of several names' part of a value that has no known items."""
+    if isinstance(value, Tensor):
+        made = value.then(f"[{place}]")
+        made.held = frozenset(f"{h}.{place}" for h in value.held) or frozenset((f".{place}",))
+        return made
+    if isinstance(value, PLAIN):
+        return Unknown("part")
+    return Unknown(f"{getattr(value, 'key', '')}.{place}")

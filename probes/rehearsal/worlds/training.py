@@ -1,0 +1,343 @@
+"""Optimizers, schedules, scalers, and what is kept in files, in a rehearsal."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+from ...readers.script import OPTIMIZERS
+from ..journal import Saved, Scheduled, Stepped
+from ..libraries import Call, function, method
+from ..values import (
+    Instance,
+    Net,
+    Optimizer,
+    Scaler,
+    Schedule,
+    State,
+    Tensor,
+    Unknown,
+    Weight,
+)
+from .networks import backward
+from .python import Path, copied
+
+if TYPE_CHECKING:
+    from ..machine import Machine
+
+Named = dict[str, Any]
+_OPTIMIZER = re.compile(
+    r"^(?:Adam\w*|SGD|RMSprop|Adagrad|Adadelta|NAdam|RAdam|LBFGS|Rprop|ASGD|Lion|LAMB|Lamb|Adafactor|AdaBelief|Momentum|FusedAdam|FusedLAMB|Muon|Ranger|MADGRAD|ASGD|SparseAdam)$"
+)
+_OF = (
+    "torch.optim.",
+    "mindspore.nn.",
+    "transformers.",
+    "apex.",
+    "torch_optimizer.",
+    "timm.optim",
+    "bitsandbytes.",
+    "lion_pytorch.",
+    "deepspeed.",
+    "paddle.optimizer.",
+    "pytorch_optimizer.",
+)
+
+
+def _makes_optimizer(call: Call) -> Any:
+    if not _OPTIMIZER.match(call.callee.last):
+        return NotImplemented
+    held = call.given[0] if call.given else call.named.get("params", call.named.get("parameters"))
+    weights, groups = _weights(call.machine, held)
+    settings = {k: v for k, v in call.named.items() if k != "params"}
+    if len(call.given) > 1:
+        settings.setdefault("lr", call.given[1])
+    made = Optimizer(call.callee.last, weights, settings, call.node)
+    made.groups = [{"lr": settings.get("lr", Unknown("lr")), **g} for g in groups] or [
+        {"lr": settings.get("lr", Unknown("lr")), "params": weights or []}
+    ]
+    call.machine.optimizers.append(made)
+    return made
+
+
+for _name in sorted(
+    {
+        *OPTIMIZERS,
+        "Adam",
+        "AdamW",
+        "SGD",
+        "RMSprop",
+        "Adagrad",
+        "Adadelta",
+        "NAdam",
+        "RAdam",
+        "LBFGS",
+        "Rprop",
+        "ASGD",
+        "Lion",
+        "Lamb",
+        "LAMB",
+        "Adafactor",
+        "Adamax",
+        "Momentum",
+        "FusedAdam",
+        "AdamWeightDecay",
+    }
+):
+    function(str(_name), of=_OF)(_makes_optimizer)
+
+
+def _weights(machine: Machine, held: Any) -> tuple[list[Weight] | None, list[dict[str, Any]]]:
+    """The weights that an optimizer is given, and its groups; None where they are not all known."""
+    items = machine.items_known(held) if not isinstance(held, Weight) else [held]
+    if items is None:
+        return None, []
+    found: list[Weight] = []
+    groups: list[dict[str, Any]] = []
+    for one in items:
+        if isinstance(one, dict):
+            inner, _ = _weights(machine, one.get("params"))
+            if inner is None:
+                return None, []
+            groups.append({**one, "params": inner})
+            found += inner
+        elif isinstance(one, Weight):
+            found.append(one)
+        elif isinstance(one, tuple) and len(one) == 2 and isinstance(one[1], Weight):
+            found.append(one[1])
+        elif not isinstance(one, Tensor):
+            return None, []
+    return found, groups
+
+
+@method(Optimizer, "step")
+def _stepped(call: Call) -> Any:
+    closure = call.given[0] if call.given else call.named.get("closure")
+    held = call.machine.call(closure, [], {}, call.node) if closure is not None else None
+    step(call.machine, call.callee.owner, call.node)
+    return held
+
+
+def step(machine: Machine, optimizer: Optimizer, node: ast.AST, *, scaled: bool = False) -> None:
+    """An optimizer moves its weights by the gradients that they hold."""
+    optimizer.steps += 1
+    gradients: dict[int, tuple[int, ...]] = {}
+    stale: set[int] = set()
+    moved: set[int] = set()
+    for weight in optimizer.weights or ():
+        if not weight.trains:
+            continue
+        gradients[weight.serial] = tuple(weight.gradients)
+        used = machine.used.setdefault(weight.serial, set())
+        stale |= used & set(weight.gradients)
+        if weight.gradients:
+            weight.moved += 1
+            moved.add(weight.serial)
+        used |= set(weight.gradients)
+    machine.note(
+        Stepped(
+            **machine.now(node),
+            optimizer=optimizer,
+            gradients=gradients,
+            stale=frozenset(stale),
+            scaled=scaled,
+        )
+    )
+    machine.moved(moved, everything=optimizer.weights is None)
+
+
+@method(Optimizer, "zero_grad", "clear_grad")
+def _cleared(call: Call) -> Any:
+    call.machine.clear(call.callee.owner.weights, call.node)
+    return None
+
+
+@method(Optimizer, "add_param_group")
+def _added(call: Call) -> Any:
+    weights, _ = _weights(call.machine, [call.given[0]] if call.given else None)
+    owner: Optimizer = call.callee.owner
+    if weights is None or owner.weights is None:
+        owner.weights = None
+    else:
+        owner.weights += weights
+        owner.groups.append(
+            {"lr": owner.settings.get("lr"), **call.given[0]} if isinstance(call.given[0], dict) else {}
+        )
+    return None
+
+
+@method(Optimizer, "state_dict")
+@method(Schedule, "state_dict")
+@method(Scaler, "state_dict")
+def _state(call: Call) -> Any:
+    return State(call.callee.owner, 0, kind=type(call.callee.owner).__name__.lower())
+
+
+@method(Optimizer, "load_state_dict")
+@method(Schedule, "load_state_dict")
+@method(Scaler, "load_state_dict")
+def _load_state(call: Call) -> Any:
+    call.callee.owner.loaded = call.given[0] if call.given else None
+    return None
+
+
+@function(
+    "*",
+    of=(
+        "torch.optim.lr_scheduler.",
+        "transformers.optimization.",
+        "transformers.get_",
+        "timm.scheduler.",
+        "diffusers.optimization.",
+    ),
+)
+def _schedule(call: Call) -> Any:
+    optimizer = call.given[0] if call.given else call.named.get("optimizer")
+    made = Schedule(call.callee.last, optimizer, tuple(call.given), call.named, call.node)
+    call.machine.schedules.append(made)
+    return made
+
+
+@method(Schedule, "step", "step_update")
+def _scheduled(call: Call) -> Any:
+    owner: Schedule = call.callee.owner
+    owner.steps += 1
+    held = owner.optimizer
+    call.machine.note(
+        Scheduled(
+            **call.machine.now(call.node),
+            schedule=owner,
+            after=held.steps if isinstance(held, Optimizer) else -1,
+        )
+    )
+    if isinstance(held, Optimizer):
+        for group in held.groups:
+            group["lr"] = Unknown("lr")
+    return None
+
+
+@method(Schedule, "get_last_lr", "get_lr")
+def _rates(call: Call) -> Any:
+    return [Unknown("lr")]
+
+
+@function("GradScaler", of=("torch.",))
+def _scaler(call: Call) -> Any:
+    return Scaler(call.node)
+
+
+@method(Scaler, "scale")
+def _scaled(call: Call) -> Any:
+    return (
+        call.given[0].then("scaled")
+        if call.given and isinstance(call.given[0], Tensor)
+        else (call.given[0] if call.given else None)
+    )
+
+
+@method(Scaler, "step")
+def _scaler_step(call: Call) -> Any:
+    if call.given and isinstance(call.given[0], Optimizer):
+        step(call.machine, call.given[0], call.node, scaled=True)
+    return None
+
+
+@method(Scaler, "unscale_", "update", "get_scale", "is_enabled")
+def _unscaled(call: Call) -> Any:
+    call.callee.owner.unscaled = call.callee.name == "unscale_"
+    return Unknown("scale") if call.callee.name in ("get_scale", "is_enabled") else None
+
+
+# ------------------------------------------------------------------------------------ files
+
+
+@function("save", of=("torch.", "numpy.", "joblib.", "safetensors."))
+@function(
+    "savez",
+    "savez_compressed",
+    "dump",
+    "save_file",
+    "save_checkpoint",
+    of=("numpy.", "joblib.", "pickle.", "json.", "safetensors.", "mindspore.", "yaml."),
+)
+def _saved(call: Call) -> Any:
+    value, path = (
+        (call.given[0] if call.given else None),
+        (call.given[1] if len(call.given) > 1 else call.named.get("f")),
+    )
+    if call.callee.root == "numpy":
+        value, path = path, value
+        if call.callee.last.startswith("savez"):
+            value = dict(call.named)
+    held = copied(call.machine, value, {})
+    key = path_key(path)
+    if key:
+        call.machine.files[key] = held
+    call.machine.note(Saved(**call.machine.now(call.node), path=key, value=held))
+    return None
+
+
+@function(
+    "load",
+    "load_file",
+    "load_checkpoint",
+    of=("torch.", "numpy.", "joblib.", "pickle.", "json.", "safetensors.", "mindspore.", "yaml."),
+)
+def _loaded(call: Call) -> Any:
+    key = path_key(call.given[0] if call.given else call.named.get("f"))
+    if key and key in call.machine.files:
+        return copied(call.machine, call.machine.files[key], {})
+    if call.callee.root == "numpy":
+        from .samples import read_array
+
+        return read_array(call)
+    return Unknown(f"file {key}")
+
+
+def path_key(path: Any) -> str:
+    """What stands for a path: the same text, the same file."""
+    if isinstance(path, str):
+        return path
+    if isinstance(path, Path):
+        return path.name
+    return path.key if isinstance(path, Unknown) else ""
+
+
+# ------------------------------------------------------------------------------------ Accelerate
+
+
+@function("Accelerator", of=("accelerate.",))
+def _accelerator(call: Call) -> Any:
+    return Accelerator()
+
+
+class Accelerator:
+    """Accelerate's object: what is prepared stays what it is."""
+
+
+@method(Accelerator, "*")
+def _accelerated(call: Call) -> Any:
+    name = call.callee.name
+    if name == "prepare":
+        return call.given[0] if len(call.given) == 1 else tuple(call.given)
+    if name == "backward":
+        backward(call.machine, call.given[0] if call.given else None, call.node)
+        return None
+    if name in (
+        "unwrap_model",
+        "gather",
+        "gather_for_metrics",
+        "reduce",
+        "pad_across_processes",
+        "prepare_model",
+    ):
+        return call.given[0] if call.given else None
+    if name in ("autocast", "accumulate", "join_uneven_inputs", "main_process_first"):
+        return Unknown(name)
+    if name == "clip_grad_norm_":
+        return Tensor(scalar=True)
+    return None
+
+
+__all__ = ["Instance", "Net", "State", "step"]
