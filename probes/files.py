@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -191,16 +192,21 @@ def walk(root: Path, limit: int = MAX_FILES) -> tuple[list[RunFile], list[str]]:
     notes: list[str] = []
     real_root = os.path.realpath(root)
     for entry in _scan(Path(real_root), real_root, 0, notes):
-        if len(found) >= limit:
-            notes.append(f"only the first {limit} files were looked at")
-            break
+        if len(found) >= limit:  # then rather what lies near the top, where logs are
+            notes = [f"only the first {limit} files were looked at"]
+            near = _scan(Path(real_root), real_root, 0, notes, folders_last=True)
+            return sorted(islice(near, limit), key=lambda f: f.path.split("/")), notes
         found.append(entry)
     return found, notes
 
 
-def _scan(folder: Path, real_root: str, depth: int, notes: list[str]) -> Iterator[RunFile]:
+def _scan(
+    folder: Path, real_root: str, depth: int, notes: list[str], *, folders_last: bool = False
+) -> Iterator[RunFile]:
     try:
-        entries = sorted(os.scandir(folder), key=lambda e: e.name)
+        entries = sorted(
+            os.scandir(folder), key=lambda e: (folders_last and e.is_dir(follow_symlinks=False), e.name)
+        )
     except OSError as error:
         if depth == 0:
             raise RunUnreadable(f"{folder}: {error.strerror or 'cannot be listed'}") from error
@@ -226,7 +232,7 @@ def _scan(folder: Path, real_root: str, depth: int, notes: list[str]) -> Iterato
             if depth >= MAX_DEPTH:
                 notes.append(f"{relative}: nested deeper than {MAX_DEPTH} folders, not looked at")
                 continue
-            yield from _scan(Path(entry.path), real_root, depth + 1, notes)
+            yield from _scan(Path(entry.path), real_root, depth + 1, notes, folders_last=folders_last)
         elif entry.is_file():
             info = entry.stat()
             yield RunFile(Path(real_root), relative, info.st_size, info.st_mtime)

@@ -188,10 +188,12 @@ def _of(words: dict[str, str], found: str) -> str:
     return words[found.lower().replace("_", " ").replace("’", "'")]
 
 
-def with_points(data: bytes) -> bytes | None:
-    """The log with decimal points, if it writes decimal commas; else None."""
-    start = data[:FAR]
+def with_commas(start: bytes) -> bool:
+    """Whether a log that begins so writes decimal commas."""
     commas = len(_SURE.findall(start))
-    if commas < 5 or len(_POINT.findall(start)) > commas:
-        return None
+    return commas >= 5 and len(_POINT.findall(start)) <= commas
+
+
+def with_points(data: bytes) -> bytes:
+    """The log's decimal commas as points."""
     return _COMMA.sub(rb"\1.\2", data)

@@ -71,3 +71,18 @@ def test_a_store_that_only_its_own_tool_reads(tmp_path: Path) -> None:
     info = open_run(tmp_path).info
     assert info.files_read == ("train.log",)
     assert any(note.startswith(".aim: an Aim repository") for note in info.notes)
+
+
+def test_of_too_many_files_those_near_the_top_are_listed(tmp_path: Path) -> None:
+    """A log beside folders of a great many files is found; where all can be listed, the order is as ever."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        for number in range(6):
+            (tmp_path / folder / f"{number}.txt").write_text("1")
+    (tmp_path / "train.log").write_text("1")
+
+    files, notes = walk(tmp_path, limit=8)
+
+    assert [f.path for f in files] == [*(f"a/{n}.txt" for n in range(6)), "b/0.txt", "train.log"]
+    assert notes == ["only the first 8 files were looked at"]
+    assert [f.path for f in walk(tmp_path)[0]][-2:] == ["b/5.txt", "train.log"]

@@ -93,17 +93,21 @@ def speaks(data: bytes) -> bool:
     return any(word in start for word in _TOLD)
 
 
-def from_gbk(data: bytes) -> bytes | None:
-    """The log as UTF-8 if it names a loss or a metric in GB 18030, as on Chinese Windows; else None."""
+def is_gbk(data: bytes) -> bool:
+    """Whether a log names a loss or a metric in GB 18030, as on Chinese Windows."""
     start = data[:FAR]
     if not any(word in start for word in _TOLD_GBK):
-        return None
+        return False
     try:
         start.decode("utf-8")
     except UnicodeDecodeError as error:
-        if error.start < len(start) - 4:  # not one that the cut went through
-            return data.decode("gb18030", errors="replace").encode("utf-8", errors="replace")
-    return None
+        return error.start < len(start) - 4  # not one that the cut went through
+    return False
+
+
+def from_gbk(data: bytes) -> bytes:
+    """GB 18030 as UTF-8."""
+    return data.decode("gb18030", errors="replace").encode("utf-8", errors="replace")
 
 
 def in_english(data: bytes) -> bytes:

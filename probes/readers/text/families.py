@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+
+from ...run import Window
 
 _MARKS = (
     (", loss is ", "mindspore"),
@@ -41,6 +44,57 @@ _OPENMMLAB = re.compile(r"(?:Epoch|Iter)(?:\(\w+\))?\s*\[")
 _KERAS_BAR = re.compile(r"^\s*\d+/\d+\s+(?:\[[=>.]*\]\s*|━+\s*)?- (?:ETA: )?[\d:]+(?:m?s|us)?\b")
 _BAR_MARKS = ("%|", "[=", "[>", "ETA:", "it/s", "s/it", "s/step", "━")
 
+WINDOWS: dict[str, Window] = {
+    "megatron": "mean-since-last",
+    "hf": "mean-since-last",
+    "openmmlab": "mean-since-last",
+    "detectron2": "median",
+    "fairseq": "mean-since-last",
+    "keras": "epoch-mean",
+    "mindspore": "point",
+    "mindformers": "point",
+}
+FRAMEWORKS = {
+    "mindspore": "mindspore",
+    "mindformers": "mindspore",
+    "mindyolo": "mindspore",
+    "megatron": "pytorch",
+    "nemo": "pytorch",
+    "deepspeed": "pytorch",
+    "fairseq": "pytorch",
+    "hf": "pytorch",
+    "openmmlab": "pytorch",
+    "detectron2": "pytorch",
+    "torchtune": "pytorch",
+    "torchtitan": "pytorch",
+    "nanogpt": "pytorch",
+    "modded-nanogpt": "pytorch",
+    "olmo": "pytorch",
+    "keras": "keras",
+    "tensorflow": "tensorflow",
+    "tf-slim": "tensorflow",
+    "paddle": "paddle",
+    "maxtext": "jax",
+    "caffe": "caffe",
+}
+NAMED = {"mindspore": "mindspore-lossmonitor", "tensorflow": "tf-estimator", "": "key-value"}
+_NO_FAMILY = frozenset(
+    {"overflow-true", "overflow-false", "keras-like", "detection", "printed-dict", "keras-2"}
+)
+# More telling than what else their lines hold.
+_SPECIAL = (
+    "mindformers",
+    "megatron",
+    "fairseq",
+    "hf",
+    "nemo",
+    "detectron2",
+    "mindyolo",
+    "paddle",
+    "keras",
+    "tf-slim",
+)
+
 
 def marks(body: str, prefix: str) -> frozenset[str]:
     """Return the marks of a line; "overflow-true" and "overflow-false" are MindFormers' condition."""
@@ -64,6 +118,19 @@ def marks(body: str, prefix: str) -> frozenset[str]:
     if "max_mem:" in body and "eta:" in body:
         found.add("detectron2")
     return frozenset(found)
+
+
+def most(marked: Counter[str]) -> str:
+    """The family of a log whose lines bear these marks, so many each; empty where none is known."""
+    counts = Counter({f: c for f, c in marked.items() if f not in _NO_FAMILY})
+    if counts["mindspore"]:
+        del counts["hf"]  # there a dict is what its evaluation gave
+    if not counts:
+        return "keras" if marked["keras-like"] else ""
+    for special in _SPECIAL:
+        if counts[special] and counts[special] >= 0.3 * max(counts.values()):
+            return special
+    return max(sorted(counts), key=lambda f: counts[f])
 
 
 def is_bar(body: str) -> bool:

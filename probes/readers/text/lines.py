@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import chain, pairwise
 
 from ...assembly import languages
 from . import chinese, layouts
@@ -44,17 +45,22 @@ _BAR = re.compile(rb"%\||it/s|s/it|\ds/step|\d[mu]s/step|\[=*>?\.*\]|ETA")
 class Lines:
     """The lines of one file, and what had to be put right on the way."""
 
-    data: bytes
+    data: bytes  # its lines are those before `stop`, once `changes` are made, which keep lines as lines
     notes: list[str]
     tagged: bool  # some lines begin with the mark of a rank
     numbered: bool  # lines begin with "<rank>: "
     workers: dict[bytes, int]
     within: re.Pattern[bytes] | None = None  # where a line names its rank, if not at its beginning
+    changes: list[Callable[[bytes], bytes]] = field(default_factory=list)
+    stop: int = -1
+
+    def __post_init__(self) -> None:
+        self.stop = len(self.data)
 
     def __iter__(self) -> Iterator[tuple[int, bytes, int | None, bool]]:
         """Yield (line number from 1, text without prefix, rank, whether it is a passing state of a bar)."""
         skipped = 0
-        for number, ended in enumerate(io.BytesIO(self.data), 1):
+        for number, ended in enumerate(chain.from_iterable(map(io.BytesIO, self.chunks())), 1):
             raw = ended.rstrip(b"\n")
             if len(raw) > LONG and b"\r" not in raw:
                 skipped += 1
@@ -92,16 +98,29 @@ class Lines:
         tail = self.data[at:]
         if not at or not tail or len(tail) > LONG or b"\r" in tail:
             return b""
-        self.data = self.data[: at - 1]
-        return tail
+        self.stop = at - 1
+        return self._changed(tail)
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield successive parts of simple lines: whole lines, the last without its end."""
-        start = 0
-        while start < len(self.data):
-            end = self.data.find(b"\n", start + CHUNK)
-            yield self.data[start:] if end < 0 else self.data[start:end]
-            start = len(self.data) if end < 0 else end + 1
+        """Yield successive parts: whole lines, the last without its end."""
+        for start, end in _parts(self.data, self.stop):
+            yield self._changed(self.data[start : end - (end < self.stop)])
+
+    def recent(self, size: int) -> list[bytes]:
+        """The last lines that have an end, of about so many bytes; the first may be cut."""
+        return self._changed(self.data[max(0, self.stop - size) : self.stop]).split(b"\n")
+
+    @property
+    def count(self) -> int:
+        """How many lines have an end."""
+        return self.data.count(b"\n", 0, self.stop) + 1
+
+    def head(self, size: int) -> bytes:
+        """The first bytes."""
+        return self._changed(self.data[:size])
+
+    def _changed(self, part: bytes) -> bytes:
+        return reduce(lambda part, change: change(part), self.changes, part)
 
     def untag(self, raw: bytes) -> tuple[bytes, int | None]:
         """Take the mark of a rank off a line."""
@@ -144,30 +163,47 @@ def lines_of(data: bytes) -> Lines:
         notes.append("NUL bytes in the file were passed over")
         data = data.replace(b"\x00", b"")
     if b"\x1b" in data:
-        data = _ANSI.sub(b"", data)
+        data = _by_parts(data, lambda part: _ANSI.sub(b"", part))
     if b"\x08" in data:
-        data = _BACKSPACES.sub(b"\r", data)
+        data = _by_parts(data, lambda part: _BACKSPACES.sub(b"\r", part))
     if b"\r" in data:
         data = _line_ends(data)
     data = layouts.written_out(data)
     start = data[:CHUNK]
-    if not start.isascii():
-        data = chinese.from_gbk(data) or data
+    changes: list[Callable[[bytes], bytes]] = []
+    if not start.isascii() and chinese.is_gbk(data):
+        data = _by_parts(data, chinese.from_gbk)
+        start = data[:CHUNK]
     if not start.isascii() and chinese.speaks(data):
-        data = chinese.in_english(data)
+        changes.append(chinese.in_english)
         notes.append("Chinese words for losses, metrics and steps are read as their English names")
     elif languages.speaks(start):
-        data = languages.in_english(data)
+        changes.append(languages.in_english)
         notes.append(
             "words of another language for losses, metrics and steps are read as their English names"
         )
-    pointed = languages.with_points(data) if b"," in start else None
-    if pointed is not None:
-        data = pointed
+    lines = Lines(data, notes, False, False, {}, changes=changes)
+    if b"," in start and languages.with_commas(lines.head(languages.FAR)):
+        changes.append(languages.with_points)
         notes.append("commas in numbers are read as decimal points")
-    head = data[: 256 * 1024].split(b"\n")[:4000]
-    tagged, numbered = any(_TAGGED.match(s) for s in head), _is_numbered(head)
-    return Lines(data, notes, tagged, numbered, {}, None if tagged or numbered else _within(head))
+    head = lines.head(256 * 1024).split(b"\n")[:4000]
+    lines.tagged, lines.numbered = any(_TAGGED.match(s) for s in head), _is_numbered(head)
+    lines.within = None if lines.tagged or lines.numbered else _within(head)
+    return lines
+
+
+def _by_parts(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """The data with a change made part by part: made at once it takes many times the data's memory."""
+    return b"".join(change(data[start:end]) for start, end in _parts(data, len(data)))
+
+
+def _parts(data: bytes, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield where successive parts begin and end: whole lines with their ends."""
+    start = 0
+    while start < stop:
+        end = data.find(b"\n", start + CHUNK, stop) + 1 or stop
+        yield start, end
+        start = end
 
 
 def _within(head: list[bytes]) -> re.Pattern[bytes] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -14,13 +13,14 @@ from ....engine.model import Scalar
 from ...run import Event, FileContent, Series, Setting, Window
 from ...settings import canonical_key
 from .._rows import masked
-from . import arguments, blocks, counts, environment, events, phrases, sizes
+from . import arguments, blocks, counts, environment, events, families, phrases, sizes
 from .alike import LAYOUT, Mark, Stretch, lines_in
 from .analysis import analyse
 from .columns import NAN
 from .lines import CHUNK, Lines
 from .rows import MAX_POINTS, Line, Rows
 from .shape import DELETE, Shape
+from .sieve import Sieve
 from .stamps import without_prefix
 from .table import Table, header, is_rule
 
@@ -31,56 +31,6 @@ MANY = 16  # lines of one shape in a row from which they are read together,
 FEW = 4  # after a look at so many of them
 RECENT = 64 * 1024  # bytes before a line in which lines like it are looked for
 _END = re.compile(rb"\d*([.eE+-]\d*|)$")  # the last number of a line: what comes after its point
-_WINDOWS: dict[str, Window] = {
-    "megatron": "mean-since-last",
-    "hf": "mean-since-last",
-    "openmmlab": "mean-since-last",
-    "detectron2": "median",
-    "fairseq": "mean-since-last",
-    "keras": "epoch-mean",
-    "mindspore": "point",
-    "mindformers": "point",
-}
-_FRAMEWORKS = {
-    "mindspore": "mindspore",
-    "mindformers": "mindspore",
-    "mindyolo": "mindspore",
-    "megatron": "pytorch",
-    "nemo": "pytorch",
-    "deepspeed": "pytorch",
-    "fairseq": "pytorch",
-    "hf": "pytorch",
-    "openmmlab": "pytorch",
-    "detectron2": "pytorch",
-    "torchtune": "pytorch",
-    "torchtitan": "pytorch",
-    "nanogpt": "pytorch",
-    "modded-nanogpt": "pytorch",
-    "olmo": "pytorch",
-    "keras": "keras",
-    "tensorflow": "tensorflow",
-    "tf-slim": "tensorflow",
-    "paddle": "paddle",
-    "maxtext": "jax",
-    "caffe": "caffe",
-}
-_NAMED = {"mindspore": "mindspore-lossmonitor", "tensorflow": "tf-estimator", "": "key-value"}
-_NO_FAMILY = frozenset(
-    {"overflow-true", "overflow-false", "keras-like", "detection", "printed-dict", "keras-2"}
-)
-# More telling than what else their lines hold.
-_SPECIAL = (
-    "mindformers",
-    "megatron",
-    "fairseq",
-    "hf",
-    "nemo",
-    "detectron2",
-    "mindyolo",
-    "paddle",
-    "keras",
-    "tf-slim",
-)
 # Before the first row these are placed at that row: they tell of its beginning.
 _EARLY = frozenset({"overflow", "skipped-step", "loss-scale", "overflow-ignored"})
 
@@ -112,6 +62,7 @@ class Log:
         self.facts: dict[str, Scalar] = {}
         self.notes: dict[str, None] = {}
         self._entries: dict[bytes, Entry | None] = {}
+        self._sieve = Sieve()
         self._traceback: int | None = None
         self._block: blocks.Block | None = None
         self._table: Table | None = None
@@ -143,9 +94,9 @@ class Log:
         """Read the last line, which has no end; where others show that it is cut off, leave it out."""
         if not tail:
             return
-        number = lines.data.count(b"\n") + 2
+        number = lines.count + 1
         text, rank = lines.untag(tail)
-        before = (lines.untag(raw)[0] for raw in lines.data[-RECENT:].split(b"\n"))
+        before = (lines.untag(raw)[0] for raw in lines.recent(RECENT))
         if not self._inside and self._is_cut(text, list(before)):
             self.notes[f"the last line ({number}) is incomplete and left out"] = None
         else:
@@ -190,12 +141,21 @@ class Log:
             if self._says_nothing(layout_key) and (not alike or key in self._entries):
                 continue
             self._feed_alike(key, data, alike, lines)
+            if self._passed_over(layout_key, data, stretch):
+                alike = []
+                continue
             alike, key = [stretch], layout_key
         self._feed_alike(key, data, alike, lines)
         return number
 
     def _says_nothing(self, key: bytes) -> bool:
         return not self._inside and self._entries.get(key, _UNKNOWN) is None
+
+    def _passed_over(self, key: bytes, data: bytes, stretch: Stretch) -> bool:
+        """Whether a line is one of very many shapes that is not looked at; asked here as well, for speed."""
+        if not self._sieve.full or self._inside or stretch.lines > 1 or key in self._entries:
+            return False
+        return not self._sieve.takes(key, data[stretch.start : stretch.start + len(stretch.layout)])
 
     def _feed_alike(self, key: bytes, data: bytes, alike: list[Stretch], lines: Lines) -> None:
         """Read lines of one shape: column by column if they are many, else one by one."""
@@ -238,6 +198,8 @@ class Log:
             try:
                 entry = entries[key]
             except KeyError:
+                if not self._sieve.takes(key, raw):
+                    continue
                 entry = self._learn(key, raw, number)
             if entry is not None:
                 self._line(entry, Line(number, raw, rank, passing))
@@ -473,8 +435,8 @@ class Log:
 
     def content(self) -> FileContent:
         """Put everything together."""
-        family = self._family()
-        windows: dict[str, Window] = {"step": _WINDOWS.get(family, "unknown")}
+        family = families.most(self.rows.families)
+        windows: dict[str, Window] = {"step": families.WINDOWS.get(family, "unknown")}
         if family in ("keras", "fairseq"):
             windows["epoch"] = "epoch-mean"
         series = self.rows.columns.series(self.file, windows)
@@ -482,7 +444,7 @@ class Log:
         found = tuple(self._placed(f) for f in self.rows.events.found)
         self._describe(family)
         return FileContent(
-            "text-" + _NAMED.get(family, family),
+            "text-" + families.NAMED.get(family, family),
             series,
             tuple(self.settings.values()),
             found + hidden,
@@ -493,6 +455,8 @@ class Log:
     def _describe(self, family: str) -> None:
         if self.rows.events.dropped:
             self.notes[f"{self.rows.events.dropped} further events were not kept"] = None
+        if self._sieve.passed:
+            self.notes[self._sieve.note] = None
         if self.rows.points >= MAX_POINTS:
             self.notes[f"only the first {MAX_POINTS} values were kept"] = None
         if family == "fairseq":
@@ -502,20 +466,9 @@ class Log:
             self.facts.setdefault("trainer", "transformers")
         if family == "keras" and self.rows.families["keras-2"]:
             self.facts.setdefault("framework", "tensorflow")
-        if family in _FRAMEWORKS:
-            self.facts.setdefault("framework", _FRAMEWORKS[family])
+        if family in families.FRAMEWORKS:
+            self.facts.setdefault("framework", families.FRAMEWORKS[family])
         self.notes.update(self.rows.columns.notes)
-
-    def _family(self) -> str:
-        counts = Counter({f: c for f, c in self.rows.families.items() if f not in _NO_FAMILY})
-        if counts["mindspore"]:
-            del counts["hf"]  # there a dict is what its evaluation gave
-        if not counts:
-            return "keras" if self.rows.families["keras-like"] else ""
-        for special in _SPECIAL:
-            if counts[special] and counts[special] >= 0.3 * max(counts.values()):
-                return special
-        return max(sorted(counts), key=lambda f: counts[f])
 
     def _placed(self, found: events.Found) -> Event:
         if found.own_step:

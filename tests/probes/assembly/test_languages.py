@@ -84,8 +84,9 @@ def test_one_foreign_word_in_an_english_log_changes_nothing() -> None:
 
 def test_commas_that_are_no_decimal_commas() -> None:
     """Lists, thousands and the milliseconds of clocks stay."""
-    assert languages.with_points(b"12:00:00,123 step 1,200 loss 0.5 shape (0,1)\n" * 20) is None
-    assert languages.with_points(b"loss 0,512 lr 0,001\n" * 2) is None
+    assert not languages.with_commas(b"12:00:00,123 step 1,200 loss 0.5 shape (0,1)\n" * 20)
+    assert not languages.with_commas(b"loss 0,512 lr 0,001\n" * 2)
+    assert languages.with_commas(b"12:00:00,123 loss: 0,512 at 1,5\n" * 9)
     assert (
         languages.with_points(b"12:00:00,123 loss: 0,512 at 1,5\n" * 9)
         == b"12:00:00,123 loss: 0.512 at 1.5\n" * 9

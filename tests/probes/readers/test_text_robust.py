@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traindoctor.probes.readers import text_log
+from traindoctor.probes.readers.text import lines, sieve
 from traindoctor.probes.readers.text.analysis import analyse
 from traindoctor.probes.readers.text.lines import lines_of
 from traindoctor.probes.readers.text.log import Log
@@ -271,3 +272,59 @@ def test_windows_are_kept(tmp_path: Path) -> None:
         curve(read(tmp_path, "Epoch 1/1\n8/8 [===] - 4s 1s/step - loss: 0.5\n"), "train/loss").window
         == "epoch-mean"
     )
+
+
+def free_text(lines: int) -> list[bytes]:
+    """Lines of which no two have one shape."""
+    letters = [bytes([97 + at]) for at in range(26)]
+    return [
+        b"sample " + b"".join(letters[at // 26**p % 26] for p in range(4)) + b" was cut"
+        for at in range(lines)
+    ]
+
+
+def test_free_text_without_end_costs_none_of_the_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that begin late, and a traceback, are found among lines that are passed over; that is said."""
+    monkeypatch.setattr(sieve, "MANY", 50)
+    text = free_text(3000)
+    late = b"".join(
+        b"%s\nepoch 1 step %d loss %.3f\n" % (text[at], at, 3 - at / 3000) for at in range(1000, 3000)
+    )
+    end = b"Traceback (most recent call last):\n  File 'a.py'\nValueError: wrong size\n"
+    content = parse(b"\n".join(text[:1000]) + b"\n" + late + end)
+
+    assert points(content, "train/loss")[-1] == (2999, 2.0)
+    assert len(points(content, "train/loss")) >= 1999
+    assert any(e.kind == "traceback" for e in content.events)
+    assert any("of these a sample was read" in note for note in content.notes)
+
+
+def test_all_is_read_of_a_log_with_few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it is, nothing is passed over."""
+    monkeypatch.setattr(sieve, "MANY", 50)
+    content = parse(b"\n".join(free_text(40)) + b"\n" + b"step 1 loss 2.0\nstep 2 loss 1.5\n" * 2000)
+
+    assert len(points(content, "train/loss")) == 4000 and not any("sample" in note for note in content.notes)
+
+
+def test_of_rows_that_are_all_unlike_a_sample_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A curve of which each row names another file keeps its first rows and some of all others."""
+    monkeypatch.setattr(sieve, "MANY", 100)
+    rows = [b"step %d loss %.4f %s\n" % (at, 2 - at / 4000, line) for at, line in enumerate(free_text(4000))]
+    steps = [step for step, _ in points(parse(b"".join(rows)), "train/loss")]
+
+    assert steps[:100] == list(range(100)) and 120 <= len(steps) <= 200 and steps[-1] > 1000
+
+
+@pytest.mark.parametrize("chunk", [40, 97, 1000])
+def test_words_are_put_into_english_part_by_part(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    """Where the parts end changes nothing, nor what the last line says."""
+    rows = "".join(f"第{at}步 损失：{2 - at / 50:.2f} 学习率: 1e-3\n" for at in range(50))
+    whole = parse(rows.encode() + "第50步 损失：1.00 学习率: 1e-3".encode())
+    monkeypatch.setattr(lines, "CHUNK", chunk)
+    parts = parse(rows.encode() + "第50步 损失：1.00 学习率: 1e-3".encode())
+
+    assert points(parts, "train/loss") == points(whole, "train/loss")
+    assert len(points(parts, "train/loss")) == 51
+    assert curve(parts, "train/loss").lines is not None
+    assert np.array_equal(curve(parts, "train/loss").lines, curve(whole, "train/loss").lines)
