@@ -32,6 +32,11 @@ def labels_out_of_range(data: DataSet, view: View) -> Finding:
             return present(
                 f"{labels.name} goes down to {labels.low:g}", value=labels.low, threshold=0, where=where
             )
+        told = part.named_classes.get(labels.name, 0)
+        if told > 1 and labels.high >= told:
+            where = (labels.high_at,) if labels.high_at else ()
+            why = f"{labels.name} goes up to {labels.high:g}; the data set names {told} classes, from 0 on"
+            return present(why, value=labels.high, threshold=told, where=where)
         if not isinstance(classes, int) or isinstance(classes, bool) or not labels.high >= classes > 1:
             continue
         if part.kind not in FINAL and labels.low == 1 and labels.high == classes:
@@ -99,21 +104,21 @@ def class_spelled_twice(data: DataSet, view: View) -> Finding:
     """Classes whose names differ in case or spaces alone, or that have a number and a name: one made two."""
     del view
     parts = [p for p in data.parts if p.labels is not None and p.labels.classes]
-    spelled: dict[tuple[str, bool], dict[str, Part]] = {}
-    for part in parts:
-        if part.labels is None:
-            continue
-        for name in part.labels.counts:
+    named = [(p.labels.counts, p.labels.by_folder, p.files[0]) for p in parts if p.labels is not None]
+    named += [(b.names, False, b.file) for b in data.boxes]
+    spelled: dict[tuple[str, bool], dict[str, str]] = {}
+    for counts, by_folder, file in named:
+        for name in counts:
             if len(name.strip()) < 2:
                 continue  # letters: a and A are two classes
-            key = ("".join(name.casefold().split()), part.labels.by_folder)
-            spelled.setdefault(key, {}).setdefault(name, part)
+            key = ("".join(name.casefold().split()), by_folder)
+            spelled.setdefault(key, {}).setdefault(name, file)
     twice = [names for names in spelled.values() if len(names) > 1]
     if twice:
-        named = " and ".join(f"“{n}”" for n in sorted(twice[0])[:3])
+        shown = " and ".join(f"“{n}”" for n in sorted(twice[0])[:3])
         more = f"; {many(len(twice) - 1, 'other class')} too" if len(twice) > 1 else ""
-        where = tuple(Place(p.files[0]) for p in list(twice[0].values())[:2])
-        why = f"{named} differ in case or spaces alone{more}"
+        where = tuple(Place(file) for file in list(twice[0].values())[:2])
+        why = f"{shown} differ in case or spaces alone{more}"
         return present(why, value=len(twice), threshold=0, where=tuple(dict.fromkeys(where)))
     two = next((found for p in parts if (found := _numbered_and_named(p)) is not None), None)
     if two is not None:

@@ -105,7 +105,7 @@ def _is_mean(column: Column) -> bool:
 def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: float) -> Finding:
     """A column or channel has another mean or spread in evaluation than in training."""
     del view
-    other = _tones(data, TONES * shift) or _levels(data, TONES * shift)
+    other = _tones(data, TONES * shift) or _levels(data, TONES * shift) or _exchanged(data)
     if other is not None:
         return other
     train = {c.name: (p, c) for p in data.training for c in _scales(p) if len(c.values) >= 50}
@@ -143,6 +143,44 @@ def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: fl
     return absent(f"alike in training and evaluation: {many(looked, 'column')}", value=0)
 
 
+APART, CLOSE = 0.25, 0.1  # Kolmogorov-Smirnov distances of columns that are exchanged: by name, and by place
+LEAST_VALUES, MOST_COLUMNS = 100, 64
+
+
+def _exchanged(data: DataSet) -> Finding | None:
+    """Two columns of numbers whose values stand under each other's name in evaluation."""
+    for held in data.of("eval", "test"):
+        for train in data.training:
+            theirs = {c.name: c.values for c in _scales(held) if len(c.values) >= LEAST_VALUES}
+            both = [c for c in _scales(train) if c.name in theirs and len(c.values) >= LEAST_VALUES]
+            if parted.apart(train, held) or len(both) > MOST_COLUMNS:
+                continue
+            moved = [c for c in both if _distance(c.values, theirs[c.name]) >= APART]
+            for i, one in enumerate(moved):
+                for other in moved[i + 1 :]:
+                    crossed = (
+                        _distance(one.values, theirs[other.name]),
+                        _distance(other.values, theirs[one.name]),
+                    )
+                    if max(crossed) <= CLOSE:
+                        why = (
+                            f"{one.name} of {said_of(held)} goes as {other.name} of the training data, and "
+                            "the other way round: their columns are exchanged"
+                        )
+                        where = (Place(held.files[0]), Place(train.files[0]))
+                        return present(why, value=max(crossed), threshold=CLOSE, where=where)
+    return None
+
+
+def _distance(one: Any, other: Any) -> float:
+    """The largest distance between the distributions of two samples of numbers (Kolmogorov-Smirnov)."""
+    a, b = np.sort(one), np.sort(other)
+    at = np.concatenate([a, b])
+    return float(
+        np.abs(np.searchsorted(a, at, "right") / len(a) - np.searchsorted(b, at, "right") / len(b)).max()
+    )
+
+
 @needs_data
 def splits_turned(data: DataSet, view: View) -> Finding:
     """Samples of evaluation arrays have the axes of those of training in another order ([64, 3], [3, 64])."""
@@ -165,13 +203,56 @@ def splits_turned(data: DataSet, view: View) -> Finding:
     return absent("samples of training and evaluation arrays have their axes in one order")
 
 
+CUT, LONGER, ENDED = 0.2, 1.3, 0.6  # shares of texts that break off, and that end elsewhere; times as long
+TOP_IDS, EXPECTED = 20, 100  # most frequent ids of a split, and how often the other one should hold them
+TAGGED, BEGUN = 50, (0.9, 0.5)  # entities; shares of them that begin with B in two ways of tagging
+
+
+def _token_of_one(train: Part, held: Part) -> str | None:
+    """A frequent token id of one split that the other one never holds."""
+    a, b = train.token_counts, held.token_counts
+    if not len(a) or not len(b) or train.format != held.format:
+        return None
+    size = max(len(a), len(b))
+    a, b = (np.pad(c, (0, size - len(c))) for c in (a, b))
+    for there, gone, one, other in ((a, b, train, held), (b, a, held, train)):
+        share = there / max(1, there.sum())
+        for at in np.argsort(-share)[:TOP_IDS].tolist():
+            if gone[at] == 0 and share[at] * gone.sum() >= EXPECTED:
+                return (
+                    f"token id {at} is {share[at]:.1%} of {said_of(one)} and never stands in "
+                    f"{said_of(other)}: a mark between documents that is left out, or another tokenizer"
+                )
+    return None
+
+
+def _tagged_otherwise(train: Part, held: Part) -> str | None:
+    """Entities that always begin with B in one split, and mostly with I in the other (IOB2 and IOB1)."""
+    if min(train.begun[0], held.begun[0]) < TAGGED:
+        return None
+    a, b = (p.begun[1] / p.begun[0] for p in (train, held))
+    if max(a, b) >= BEGUN[0] and min(a, b) <= BEGUN[1]:
+        return f"entities begin with B- in {a:.0%} in training, in {b:.0%} in {said_of(held)}: other tags"
+    return None
+
+
 @needs_data
 def splits_written_differently(data: DataSet, view: View, share: float, none: float, least: int) -> Finding:
-    """Texts have capital letters (or marks between words) in one split and hardly any in the other."""
+    """Texts have capital letters (or marks between words) in one split and hardly any in the other.
+
+    Or they break off at one length in one split alone, a frequent token id stands in one split alone, or
+    entities are tagged in two ways.
+    """
     del view
     looked = ""
     for held in data.of("eval", "test"):
         for train in data.training:
+            tokens = _token_of_one(train, held) or _tagged_otherwise(train, held)
+            if tokens is not None:
+                where = (Place(held.files[0]), Place(train.files[0]))
+                return present(tokens, value=1.0, threshold=share, where=where)
+            if len(train.token_counts) and len(held.token_counts):
+                looked = looked or "every frequent token id"
             theirs = {c.name: c for c in held.columns if c.free_text and not c.number}
             for mine in train.columns:
                 other = theirs.get(mine.name)
@@ -187,6 +268,22 @@ def splits_written_differently(data: DataSet, view: View, share: float, none: fl
                         why = f"{what} stand in {a:.0%} of {mine.name} in training, in {b:.0%} in {held.name}"
                         where = (Place(held.files[0]), Place(train.files[0]))
                         return present(why, value=abs(a - b), threshold=share, where=where)
+                for cut, whole, in_split, n in (
+                    (other, mine, f"in {held.name}", counts[1]),
+                    (mine, other, "in training", counts[0]),
+                ):
+                    rest = counts[0] + counts[1] - n
+                    if (
+                        cut.cut >= max(least / 2, CUT * n)
+                        and whole.longest > LONGER * cut.longest
+                        and whole.ended >= ENDED * rest
+                    ):
+                        why = (
+                            f"{cut.cut} of {n} {mine.name} {in_split} break off at {cut.longest} characters, "
+                            f"those of the other split go up to {whole.longest}"
+                        )
+                        where = (Place(held.files[0]), Place(train.files[0]))
+                        return present(why, value=cut.cut / n, threshold=CUT, where=where)
     if not looked:
         return unknown("no column of texts is known in both training and evaluation data")
     return absent(f"{looked} is written alike in training and evaluation", threshold=share)
@@ -271,7 +368,10 @@ def _grey(data: DataSet) -> Finding | None:
         for p in data.parts
         if p.seen is not None and p.seen.coloured >= LEAST_SEEN
     }
-    for name, (share, part) in shares.items():
+    even = (
+        len(shares) > 1 and max(s for s, _ in shares.values()) - min(s for s, _ in shares.values()) < GREY[0]
+    )
+    for name, (share, part) in shares.items() if not even else ():  # every split has as many: so they came
         if part.seen is not None and GREY[0] <= share <= GREY[1]:
             of = f"{part.seen.grey} of {part.seen.coloured} {name}"
             why = f"{of} hold no colour, though they are stored as RGB"

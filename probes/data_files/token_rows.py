@@ -29,7 +29,7 @@ def _judged(data: DataSet, about: bool, share: float, sound: str) -> Finding:
 
 @needs_data
 def token_rows_odd(data: DataSet, view: View, share: float) -> Finding:
-    """Token ids padded now left, now right; masks that leave no padding out, or of another length."""
+    """Token ids padded now left, now right, or with a special one twice; masks that leave no padding out."""
     del view
     return _judged(data, False, share, "padded on one side, masks fit")
 

@@ -26,6 +26,7 @@ PIXEL = 1.0  # by which a box may lie outside: coordinates are rounded
 MOST_TXT = 256 * 1024
 MOST_YAML = 1024**2
 REPEATED = 0.01  # share of boxes that stand there again
+_FILE, _NAME = re.compile(r"<filename>([^<]+)</filename>"), re.compile(r"<name>([^<]+)</name>")
 LOOK = 20  # text files that are looked at to tell whether these are boxes at all
 
 
@@ -44,6 +45,7 @@ class Boxes:
     whole: bool = True
     sizes_told: dict[str, tuple[int, int]] = field(default_factory=dict)  # image -> width, height
     categories: dict[str, str] = field(default_factory=dict)  # name -> number
+    names: Counter[str] = field(default_factory=Counter)  # class as it is written -> boxes
 
     def note(self, why: str, place: Place, example: str) -> None:
         """Count one box that is wrong."""
@@ -112,6 +114,9 @@ def read_coco(
         for c in found.get("categories") or ()
         if isinstance(c, dict) and c.get("name")
     }
+    numbered = {number: name for name, number in boxes.categories.items()}
+    used = Counter(str(n.get("category_id")) for n in found["annotations"][:limit] if isinstance(n, dict))
+    boxes.names.update({numbered[c]: n for c, n in used.items() if c in numbered})
     boxes.corners = judged >= 30 and fits == judged and outside >= 0.05 * judged
     rows = len(images)
     part = Part(split, "records", "COCO", (file.path,), rows, looked=rows)
@@ -206,8 +211,13 @@ def read_voc(files: Mapping[str, RunFile], budget: Budget) -> Boxes | None:
             continue
         text = file.read_text()
         size = _tags(text.partition("<object")[0], ("width", "height"))
+        of = _FILE.search(text)
+        if of is not None and size is not None and min(size) > 0:
+            boxes.sizes_told[of[1].rpartition("/")[2]] = (int(size[0]), int(size[1]))
         for number, one in enumerate(text.split("<object")[1:], 1):
             boxes.count += 1
+            kind = _NAME.search(one)
+            boxes.names.update([kind[1].strip()] if kind is not None else [])
             box = _tags(one, ("xmin", "ymin", "xmax", "ymax"))
             place, name = Place(file.path), f"object {number}"
             if box is None:

@@ -1,12 +1,14 @@
 """Conversations, answers and pairs of answers: turns without words, roles that no template knows.
 
 Forms: `messages` of role and content (OpenAI, TRL), `conversations` of from and value (ShareGPT), instruction
-and output (Alpaca), prompt with chosen and rejected (preferences).
+and output (Alpaca), prompt and completion, prompt with chosen and rejected (preferences), a query with
+positive and negative (retrieval).
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -17,7 +19,8 @@ from .model import Chats
 
 MOST = 50_000  # conversations that are looked at
 _LISTS = ("messages", "conversations", "conversation", "dialogue", "dialog", "chat", "turns")
-_PAIRS = ("chosen", "rejected")
+_PAIRS = (("chosen", "rejected"), ("positive", "negative"), ("pos", "neg"))
+_ASKED = ("instruction", "prompt", "question")
 _ANSWERS = ("output", "response", "completion", "answer")
 _ROLES = {
     "user": "user human prompter customer",
@@ -31,17 +34,27 @@ _ENOUGH = 50
 _MOSTLY = 0.8
 _MANY = 5
 _WORDS = 4  # of a question: shorter ones may be answered so
+_BEGUN = 0.1  # share of answers that begin with their question; single ones repeat it to answer it
+_BAKED = 0.02  # share of conversations with marks of a template; single ones speak of them
+# What a template writes around turns: Hugging Face's chat templates of ChatML, Llama 2 and 3, Gemma, Zephyr.
+_MARKS = re.compile(
+    r"<\|im_(?:start|end)\|>|<\|(?:start|end)_header_id\|>|<\|eot_id\|>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
+    r"|<\|(?:user|assistant|system)\|>"
+)
+_ENDED = frozenset(".!?…:;\"'`)]}>*|。！？」”’")
+_CUT, _LEAST_CUT = 0.05, 20  # share and number of answers that have the length of the longest
 
 
 def of(names: Sequence[str]) -> ChatGather | None:
     """Return what looks at conversations or pairs of answers; None where no field is called so."""
     plain = {n.strip().lower(): n for n in names}
     lists = next((plain[n] for n in _LISTS if n in plain), None)
-    pairs = (plain["chosen"], plain["rejected"]) if set(_PAIRS) <= plain.keys() else None
-    answer = next((plain[n] for n in _ANSWERS if n in plain), None) if "instruction" in plain else None
+    pairs = next(((plain[a], plain[b]) for a, b in _PAIRS if a in plain and b in plain), None)
+    asked = next((plain[n] for n in _ASKED if n in plain), None)
+    answer = next((plain[n] for n in _ANSWERS if n in plain), None) if asked is not None else None
     if lists is None and pairs is None and answer is None:
         return None
-    prompt = plain.get("instruction") if answer else plain.get("prompt") or plain.get("question")
+    prompt = asked if answer else plain.get("prompt") or plain.get("question") or plain.get("query")
     return ChatGather(lists, pairs, prompt, answer)
 
 
@@ -75,6 +88,12 @@ class ChatGather:
         self.several_at: Place | None = None
         self.echoes = 0  # answers that are their question again
         self.echo_at: Place | None = None
+        self.begun = 0  # answers that begin with their question
+        self.begun_at: Place | None = None
+        self.baked = 0  # conversations with marks of a template in their words
+        self.baked_at: tuple[Place, str] | None = None
+        self.lengths: Counter[tuple[int, bool]] = Counter()  # of answers: characters, whether they end
+        self.longest: dict[int, Place] = {}
 
     def add(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Place]) -> None:
         """Take rows as they were read, before they became cells."""
@@ -91,9 +110,22 @@ class ChatGather:
             elif self.answer is not None and self.prompt is not None:
                 self.looked += 1
                 asked, said = row.get(self.prompt), row.get(self.answer)
-                if isinstance(asked, str) and asked == said and len(asked.split()) >= _WORDS:
-                    self.echoes += 1
-                    self.echo_at = self.echo_at or place
+                if isinstance(said, str):
+                    self._long(said, place)
+                if isinstance(asked, str) and isinstance(said, str) and len(asked.split()) >= _WORDS:
+                    if asked == said:
+                        self.echoes += 1
+                        self.echo_at = self.echo_at or place
+                    elif said.startswith(asked):
+                        self.begun += 1
+                        self.begun_at = self.begun_at or place
+
+    def _long(self, said: str, place: Place) -> None:
+        """Count an answer by its length; where one is cut its last letter may have been a space."""
+        plain = said.strip()
+        if plain:
+            self.lengths[len(plain), plain[-1] in _ENDED] += 1
+            self.longest.setdefault(len(plain), place)
 
     def _note(self, why: str, place: Place, example: str) -> None:
         self.wrong[why] += 1
@@ -105,6 +137,11 @@ class ChatGather:
             return
         keys: tuple[str, ...] = ()
         found = []
+        said = (t.get(k) for t in turns for k in _SAYS)
+        mark = next((m[0] for s in said if isinstance(s, str) and (m := _MARKS.search(s))), None)
+        if mark is not None:
+            self.baked += 1
+            self.baked_at = self.baked_at or (place, mark)
         for turn in turns:
             role_key = next((k for k in ("role", "from", "speaker", "author") if k in turn), "")
             text_key = next((k for k in ("content", "value", "text") if k in turn), "")
@@ -119,6 +156,8 @@ class ChatGather:
                 self._note("with an answer that is empty", place, json.dumps(role))
             elif kind == "user" and _silent(turn):
                 self._note("with a question that is empty", place, json.dumps(role))
+            elif kind == "assistant" and isinstance(turn.get(text_key), str):
+                self._long(turn[text_key], place)
         self.keys[keys] += 1
         self.key_at.setdefault(keys, place)
         kinds = [_KNOWN.get(r.lower(), r) for r in found]
@@ -134,10 +173,21 @@ class ChatGather:
     def _pair(self, row: Mapping[str, Any], place: Place) -> None:
         if self.pairs is None:
             return
-        chosen, rejected = (_plain(row.get(name)) for name in self.pairs)
+        one, other = (row.get(name) for name in self.pairs)
+        if self.pairs[0] != "chosen" and isinstance(one, list) and isinstance(other, list):
+            self.looked += 1  # several passages on each side
+            both = [t for t in one if isinstance(t, str) and t.strip() and t in other]
+            if both:
+                self._note("with one text that is positive and negative", place, both[0][:60])
+            return
+        chosen, rejected = _plain(one), _plain(other)
         if chosen is None or rejected is None:
             return
         self.looked += 1
+        if self.pairs[0].lower() != "chosen":
+            if chosen == rejected and chosen.strip():
+                self._note("with one text that is positive and negative", place, chosen[:60])
+            return
         if not chosen.strip() or not rejected.strip():
             self._note("with an answer that is empty", place, "chosen" if not chosen.strip() else "rejected")
             return
@@ -175,6 +225,14 @@ class ChatGather:
             note(why, self.several, self.several_at, "the answer is lost")
         if self.echo_at is not None and self.echoes >= max(_MANY, 0.02 * self.looked):
             note("with an answer that is its question again", self.echoes, self.echo_at, self.answer or "")
+        if self.begun_at is not None and self.begun >= max(_MANY, _BEGUN * self.looked):
+            why = "with an answer that begins with its question, which is learnt too then"
+            note(why, self.begun, self.begun_at, self.answer or "")
+        if self.baked_at is not None and self.baked >= max(_MANY, _BAKED * self.looked):
+            place, mark = self.baked_at
+            note("with marks of a template in their words, which it adds once more", self.baked, place, mark)
+        for place, length, count in self._cut():
+            note("with an answer that breaks off where the longest do", count, place, f"{length} characters")
         if self.looked >= _ENOUGH:
             if self.end["assistant"] >= 0.5 * self.looked and self.end["user"] and self.pairs is None:
                 note("that end with a question", self.end["user"], self.end_at["user"], "no answer to learn")
@@ -187,6 +245,20 @@ class ChatGather:
                     "roles exchanged, or a turn lost",
                 )
         return Chats(self.looked, wrong, first)
+
+    def _cut(self) -> list[tuple[Place, int, int]]:
+        """Where answers were cut off: many are as long as the longest, and these do not end as the others."""
+        top = max((n for n, _ in self.lengths), default=0)
+        there = {n: c for n, c in self.lengths.items() if n[0] >= top - 1}
+        broken = sum(c for (_, ended), c in there.items() if not ended)
+        rest = self.lengths.total() - sum(there.values())
+        ended = sum(c for (n, good), c in self.lengths.items() if good and n < top - 1)
+        if broken < max(_LEAST_CUT, _CUT * self.lengths.total()) or broken < _MOSTLY * sum(there.values()):
+            return []
+        # Texts of one length are made so; of texts that end in all lengths only those at the limit do not.
+        if ended < 0.6 * rest or len({n for n, _ in self.lengths}) < _ENOUGH // 2:
+            return []
+        return [(self.longest[top], top, broken)]
 
 
 def _silent(turn: Mapping[str, Any]) -> bool:

@@ -34,6 +34,7 @@ FEW_WORDS = 5  # different words in a column of numbers; with more of them it is
 DENSE = 64 * 1024  # numbers of one block beyond which only some are offered to the sample
 _COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 _MARKS = frozenset(".!?,;:。！？、，")
+_AT_END = _MARKS | frozenset("\"')]}…”’»")
 MEASURED = 0.9  # share of what is no number that carries a unit or marks between thousands
 _ALL_IGNORED = re.compile(r"\[\s*-100(?:\s*,\s*-100)*\s*\]")
 WIDEST = 512  # columns that are kept one by one; wider rows are looked at as one field
@@ -123,6 +124,8 @@ class ColumnGather:
         self.dates: Counter[str] = Counter()  # way of writing a date -> cells
         self.dates_at: dict[str, Place] = {}
         self.capitals = self.marks = 0  # texts with a capital letter, with a full stop or its like
+        self.ended = self.longest = 0  # that end with one; characters of the longest
+        self.broken: Counter[int] = Counter()  # characters of texts that do not -> texts
         self.commas = 0  # of these with a decimal comma
         self.commas_at: Place | None = None
         self.text: str | None = None
@@ -222,6 +225,9 @@ class ColumnGather:
         if naming.is_text(self.name):
             self.capitals += sum(c != c.lower() for c in cells)
             self.marks += sum(not _MARKS.isdisjoint(c) for c in cells)
+            self.ended += sum(c[-1:] in _AT_END for c in cells if c)
+            self.longest = max(self.longest, max(map(len, cells), default=0))
+            self.broken.update(len(c) for c in cells if c and c[-1:] not in _AT_END)
         if self.one_text:
             for cell in cells:
                 if cell and cell != self.text:
@@ -279,6 +285,9 @@ class ColumnGather:
             dates_at=dict(self.dates_at),
             capitals=self.capitals,
             marks=self.marks,
+            ended=self.ended,
+            longest=self.longest,
+            cut=self.broken[self.longest] + self.broken[self.longest - 1],
         )
 
     def _one_kind(self) -> bool:

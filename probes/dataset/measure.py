@@ -129,7 +129,7 @@ class _Measure:
         self.parts = folders.unclassed(self.parts)
         self.parts = folders.with_hashes(self.parts, self.files, self.budget)
         self.parts = alike.with_alike(self.parts, self.files, self.budget)
-        self.parts = [self._settled(p) for p in self.parts]
+        self.parts = [_unlabelled(self._settled(p)) for p in self.parts]
         self.parts.sort(key=lambda p: _SPLITS.index(p.split))
         gaps, numbered = self._gaps()
         if self.budget.spent_out:
@@ -454,6 +454,14 @@ class _Measure:
         gaps += self.told_gaps
         gaps += [f"{path}: named by state.json and not there" for path in self.gone[:20]]
         return tuple(gaps), sum(map(len, sets.values()))
+
+
+def _unlabelled(part: Part) -> Part:
+    """A part without its labels, where each is -1: test data whose labels are kept back."""
+    if part.split not in ("eval", "test") or part.labels is None or set(part.labels.counts) != {"-1"}:
+        return part
+    note = f"{part.files[0]}: every label is -1, as where labels are kept back; none was looked at"
+    return replace(part, labels=None, targets=(), notes=(*part.notes, note))
 
 
 def _damaged(file: RunFile, split: Split, what: str) -> Part:

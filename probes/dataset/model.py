@@ -88,6 +88,9 @@ class Column:
     counting: bool = False  # it numbers the rows: one more in each
     capitals: int = 0  # of a text that a model reads: cells with a capital letter
     marks: int = 0  # and with a mark between words
+    ended: int = 0  # and that end with one
+    longest: int = 0  # characters of the longest
+    cut: int = 0  # of as many (or one less), and without a mark at their end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,6 +243,8 @@ class Part:
     groups: tuple[Grouped, ...] = ()
     chats: Chats | None = None
     token_rows: tuple[TokenRows, ...] = ()
+    token_counts: Hashes = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # [id], of files of ids
+    begun: tuple[int, int] = (0, 0)  # entities that are tagged, and how many begin with B (or S, U)
     names: Mapping[str, int] = field(default_factory=dict)  # files that a table names -> line
     names_are_ids: bool = False  # they stand in a column of identifiers, and may be no files
     clipped: tuple[Place, ...] = ()  # recordings that reach the limits again and again
@@ -250,6 +255,7 @@ class Part:
     single: Mapping[str, SingleArray] = field(default_factory=dict)  # file -> its one array
     named: Hashes = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # rows with ids and times
     levels: Floats = field(default_factory=lambda: np.empty(0))  # of recordings, in decibels of full scale
+    named_classes: Mapping[str, int] = field(default_factory=dict)  # column -> classes that the set names
     hashed: str = ""  # what a hash stands for: "rows", "files", "samples", "paths"; "" when none were made
 
     @property

@@ -9,8 +9,9 @@ from itertools import zip_longest
 
 import numpy as np
 
+from ...engine.model import Place
 from ..files import RunFile
-from . import naming
+from . import languages, naming
 from .gather import Budget
 from .model import Part, Split
 from .rows import TableGather
@@ -61,6 +62,7 @@ def read_lines(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
     whole = all(f.size <= MOST for f in files)
     taken = budget.take(sum(min(f.size, MOST) for f in files))
     limit = budget.bounds.samples
+    pairs: list[tuple[str, str]] = []
     for number, lines in enumerate(zip_longest(*map(_lines, files)) if taken else (), 1):
         for i, line in enumerate(lines):
             counts[i] += line is not None
@@ -69,6 +71,8 @@ def read_lines(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
         if together or len(str(lines[0]).split()) >= WORDS:
             rows.append([str(line).strip() for line in lines])
             numbers.append(number)
+            if together and len(pairs) < languages.MOST:
+                pairs.append((rows[-1][0], rows[-1][1]))
             if len(rows) >= BLOCK:
                 table.add(rows, numbers, 0)
                 rows, numbers = [], []
@@ -77,6 +81,8 @@ def read_lines(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
     exact = taken and whole and looked < limit
     form = "pairs of lines" if together else "lines of text"
     part = table.part(split, form, looked if exact else None, exact, ())
+    places = [Place(files[0].path, i + 1) for i in range(len(pairs))]
+    part = replace(part, chats=languages.of(pairs, places) if together else None)
     if not together or not whole:
         return part
     first, second = (f.path.rpartition("/")[2] for f in files)

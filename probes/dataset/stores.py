@@ -126,6 +126,7 @@ def _arrow(
     notes: list[str] = []
     contents = _Contents()
     counted, ended = 0, True
+    classes: dict[str, int] = {}
     for number, file in enumerate(files):
         limit = max(64, (budget.bounds.samples - (table.rows if table else 0)) // (len(files) - number))
         taken = 0
@@ -135,6 +136,7 @@ def _arrow(
                     ended = False
                     break
                 names = [str(n) for n in batch.schema.names]
+                classes = classes or _named_classes(batch.schema.metadata)
                 table = table or TableGather(
                     names, budget.bounds.seed, label_of(names, budget.bounds.label), 5000
                 )
@@ -168,7 +170,19 @@ def _arrow(
     first, *more = table.parts(split, form, rows_known, total is not None or ended, tuple(notes))
     problems += contents.found
     count = len(problems) + contents.count - len(contents.found)
-    return [replace(first, problems=tuple(problems[:MOST_PROBLEMS]), problem_count=count), *more]
+    first = replace(first, problems=tuple(problems[:MOST_PROBLEMS]), problem_count=count)
+    return [replace(p, named_classes=classes) for p in (first, *more)]
+
+
+def _named_classes(metadata: Any) -> dict[str, int]:
+    """Column -> classes that it names, of what `datasets` writes into a schema (ClassLabel)."""
+    try:
+        found = json.loads((metadata or {}).get(b"huggingface", b"{}"))
+        features = found["info"]["features"]
+        kinds = {name: one.get("names") for name, one in features.items() if isinstance(one, dict)}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return {name: len(names) for name, names in kinds.items() if isinstance(names, list)}
 
 
 def _cell(value: Any) -> str:

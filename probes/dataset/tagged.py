@@ -43,6 +43,7 @@ def read_tagged(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
     labels, problems = LabelGather("tags"), Problems()
     labels.maps = True
     exact, notes = True, []
+    entities = begun = 0
     for number, file in enumerate(files):
         table.files.append(file.path)
         if file.size > MOST:
@@ -61,12 +62,21 @@ def read_tagged(files: Sequence[RunFile], split: Split, budget: Budget) -> Part:
             rows.append([" ".join(tokens)])
             starts.append(start)
             labels.add_texts(tags)
+            for tag, before in zip(tags, ["O", *tags], strict=False):
+                opens = tag[0] in "BSU" or (tag[0] in "IELM" and before[2:] != tag[2:])
+                entities, begun = entities + opens, begun + (tag[0] in "BSU")
             if len(rows) >= BLOCK:
                 table.add(rows, starts, number)
                 rows, starts = [], []
         table.add(rows, starts, number)
     part = table.part(split, "tagged tokens", table.rows if exact else None, exact, tuple(notes))
-    return replace(part, labels=labels.labels(), problems=tuple(problems.found), problem_count=problems.count)
+    return replace(
+        part,
+        labels=labels.labels(),
+        problems=tuple(problems.found),
+        problem_count=problems.count,
+        begun=(entities, begun),
+    )
 
 
 def _sentences(file: RunFile, problems: Problems) -> Iterator[tuple[int, list[str], list[str]]]:

@@ -25,9 +25,7 @@ def of(names: Sequence[str]) -> tuple[RowGather, ...]:
     for name in names:
         if name.endswith(_IDS):
             stem = name.removesuffix(_IDS)
-            mask, labels = f"{stem}attention_mask", f"{stem}labels"
-            if mask in names or labels in names:
-                found.append(RowGather(name, mask, labels))
+            found.append(RowGather(name, f"{stem}attention_mask", f"{stem}labels"))
     return tuple(found)
 
 
@@ -46,6 +44,8 @@ class RowGather:
         self.runs: dict[tuple[str, int], set[int]] = {}
         self.end_at: dict[tuple[str, int], Place] = {}
         self.uneven: list[Place] = []
+        self.doubled: Counter[int] = Counter()  # id that a row begins with, twice -> rows
+        self.doubled_at: dict[int, Place] = {}
 
     def add(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Place]) -> None:
         """Take rows as they were read, before they became cells."""
@@ -62,6 +62,10 @@ class RowGather:
                 self._note("whose attention mask has another length than the ids", place)
             elif mask is not None:
                 self._masked(ids, mask, place)
+            kept = ids[mask != 0] if mask is not None and len(mask) == len(ids) else ids
+            if len(kept) > 2 and kept[0] == kept[1] != kept[2]:
+                self.doubled[int(kept[0])] += 1
+                self.doubled_at.setdefault(int(kept[0]), place)
             labels = _numbers(row.get(self.labels))
             if labels is not None:
                 self._labels(ids, mask, labels, place)
@@ -117,6 +121,10 @@ class RowGather:
                 why = f"that end in padding (id {key[1]}) which the attention mask does not leave out"
                 why = why.replace("end in", "begin with") if key[0] == "left" else why
                 wrong[why], first[why] = count, self.end_at[key]
+        for one, count in self.doubled.most_common(1):
+            if count >= max(LEAST, PADDED * self.looked):
+                why = f"that begin with id {one} twice: a special token that was added twice"
+                wrong[why], first[why] = count, self.doubled_at[one]
         return TokenRows(self.ids, self.looked, wrong, first)
 
 

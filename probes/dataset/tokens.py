@@ -6,6 +6,7 @@ share is then cut alike on both sides. Of Megatron's a sample is a sequence of i
 
 from __future__ import annotations
 
+import json
 import pickletools
 import re
 import struct
@@ -17,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.model import Place
 from ..files import RunFile
 from .gather import Budget, HashGather, Problems, draw_blocks
-from .model import UNIQUE, Part, Split
+from .model import UNIQUE, Part, Split, TokenRows
 
 MAGIC = b"MMIDIDX\x00\x00"  # Megatron's index: version u64, element type u8, sequences u64, documents u64
 _TYPES = {1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<i8", 8: "<u2"}
@@ -55,6 +57,7 @@ def read_tokens(files: Sequence[RunFile], split: Split, there: Mapping[str, RunF
     notes: list[str] = []
     looked = 0
     exact = True
+    tally = _Tally()
     data = [f for f in files if f.suffix == ".bin"]
     for index in files:
         if index.suffix == ".idx" and f"{index.path[:-4]}.bin" not in there:
@@ -70,9 +73,9 @@ def read_tokens(files: Sequence[RunFile], split: Split, there: Mapping[str, RunF
             continue
         if isinstance(found, _Flat):
             _sizes(file, found, problems)
-            pieces = _stretches(file, found, room, budget)
+            pieces = _stretches(file, found, room, budget, tally)
         else:
-            pieces = _sequences(file, found, room, budget)
+            pieces = _sequences(file, found, room, budget, tally)
         highest = 0
         for some, high, whole in pieces:
             hashes.add(some, number, np.arange(len(some)) + looked + 1)
@@ -80,9 +83,9 @@ def read_tokens(files: Sequence[RunFile], split: Split, there: Mapping[str, RunF
             highest = max(highest, high)
             exact = exact and whole
         notes.append(f"{file.path}: {found.count} token ids up to {highest}")
-        size = _vocabulary(there.get(f"{file.path.rpartition('/')[0]}/meta.pkl".lstrip("/")))
-        if size is not None and highest >= size:
-            problems.add(file.path, f"token id {highest}, of a vocabulary of {size} (meta.pkl)")
+        told = _told(file, there)
+        if told is not None and highest >= told[0]:
+            problems.add(file.path, f"token id {highest}, of a vocabulary of {told[0]} ({told[1]})")
         if budget.spent_out:
             exact = False
             break
@@ -104,7 +107,44 @@ def read_tokens(files: Sequence[RunFile], split: Split, there: Mapping[str, RunF
         notes=tuple(notes[:8]),
         bits=UNIQUE,
         hashed="rows" if len(contents) else "",
+        token_rows=tally.rows(tuple(f.path for f in data)),
+        token_counts=tally.counts,
     )
+
+
+FEW_IDS = 2**20  # ids up to which they are counted one by one
+SPECIAL = 4  # the first ids, and as many last ones, are those of special tokens in most vocabularies
+LEAST_DOUBLED, EVENLY = 100, 0.02
+
+
+class _Tally:
+    """How often each id stands there, and how often it follows itself."""
+
+    def __init__(self) -> None:
+        self.counts = np.zeros(0, dtype=np.int64)
+        self.twice = np.zeros(0, dtype=np.int64)
+
+    def add(self, ids: NDArray[np.uint64]) -> None:
+        """Take ids [n] that stand one after the other."""
+        if not len(ids) or int(ids.max()) >= FEW_IDS:
+            return
+        size = max(len(self.counts), int(ids.max()) + 1)
+        plain = ids.astype(np.int64)
+        again = plain[1:][plain[1:] == plain[:-1]]
+        self.counts = np.pad(self.counts, (0, size - len(self.counts))) + np.bincount(plain, minlength=size)
+        self.twice = np.pad(self.twice, (0, size - len(self.twice))) + np.bincount(again, minlength=size)
+
+    def rows(self, files: Sequence[str]) -> tuple[TokenRows, ...]:
+        """A special id that stands there by twos throughout: it was added twice."""
+        if not len(self.counts) or not files:
+            return ()
+        ends = [*range(SPECIAL), *range(max(SPECIAL, len(self.counts) - SPECIAL), len(self.counts))]
+        for one in ends:
+            count = int(self.counts[one]) if one < len(self.counts) else 0
+            if count >= LEAST_DOUBLED and abs(2 * int(self.twice[one]) / count - 1) <= EVENLY:
+                why = f"with id {one} by twos throughout: a special token that was added twice"
+                return (TokenRows("token ids", count // 2, {why: count // 2}, {why: Place(files[0])}),)
+        return (TokenRows("token ids", int(self.counts.sum())),)
 
 
 # ------------------------------------------------------------------------------------------ flat files
@@ -169,7 +209,7 @@ def _mapped(file: RunFile, dtype: str, offset: int, count: int) -> Ids:
 
 
 def _stretches(
-    file: RunFile, found: _Flat, room: int, budget: Budget
+    file: RunFile, found: _Flat, room: int, budget: Budget, tally: _Tally
 ) -> Iterator[tuple[NDArray[np.int64], int, bool]]:
     """Yield (hashes of stretches, highest id, whether nothing was left out) block by block."""
     width = np.dtype(found.dtype).itemsize
@@ -181,6 +221,7 @@ def _stretches(
         block = np.asarray(ids[start : min(len(ids), stop + 8 * EVERY)]).astype(np.uint64)
         if not budget.take(block.nbytes // 8 * width):
             return
+        tally.add(block[: stop - start])
         cuts = _cuts(block)
         first = 0 if start == 0 else int(np.searchsorted(cuts, 4))
         bounds = np.concatenate([[0], cuts]) if start == 0 else cuts[first:]
@@ -264,7 +305,7 @@ class _Indexed:
 
 
 def _sequences(
-    file: RunFile, found: _Indexed, room: int, budget: Budget
+    file: RunFile, found: _Indexed, room: int, budget: Budget, tally: _Tally
 ) -> Iterator[tuple[NDArray[np.int64], int, bool]]:
     """Yield (hashes of sequences, highest id, whether nothing was left out), seeded ones of many."""
     width = np.dtype(found.dtype).itemsize
@@ -286,8 +327,31 @@ def _sequences(
             joined = np.concatenate(pieces)
             if not budget.take(joined.nbytes // 8 * width):
                 return
+            tally.add(joined)
             bounds = np.concatenate([[0], np.cumsum([len(p) for p in pieces])])
             yield _hashed(joined, bounds), int(joined.max(initial=0)), whole
+
+
+def _told(file: RunFile, there: Mapping[str, RunFile]) -> tuple[int, str] | None:
+    """The size of the vocabulary as a file beside this one tells it, and that file's name."""
+    folder = file.path.rpartition("/")[0]
+    for name in ("meta.pkl", "meta.json", "metadata.json", "config.json"):
+        beside = there.get(f"{folder}/{name}".lstrip("/"))
+        size = _vocabulary(beside) if name == "meta.pkl" else _vocabulary_of_json(beside)
+        if size is not None:
+            return size, name
+    return None
+
+
+def _vocabulary_of_json(meta: RunFile | None) -> int | None:
+    if meta is None or meta.size > 1024**2:
+        return None
+    try:
+        found = json.loads(meta.read_text())
+    except (ValueError, OSError, RecursionError):
+        return None
+    size = found.get("vocab_size") if isinstance(found, dict) else None
+    return size if isinstance(size, int) and not isinstance(size, bool) and size > 1 else None
 
 
 def _vocabulary(meta: RunFile | None) -> int | None:
