@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ...engine.model import Place
+from ..dataset.masks import stem
 from ..dataset.model import DataSet
 from ..dataset.naming import holds_labels
 from ..registry import Finding, View, absent, present, unknown
-from .common import many, needs_data
+from .common import many, needs_data, said_of
 
 
 @needs_data
@@ -81,6 +81,7 @@ def files_changed(data: DataSet, view: View) -> Finding:
     return absent(f"no checksum of {sums} differs", value=0)
 
 
+SMOOTHED = (5, 0.5)  # masks, and their share, from which on it is how they were made
 LEAST_MET = 5  # images with a mask of their name
 
 
@@ -92,7 +93,7 @@ def _pictures(data: DataSet) -> Iterator[tuple[dict[str, tuple[int, ...] | None]
     for part in data.parts:
         masks = [m for m in data.parts if m.kind == "masks" and m.split == part.split]
         if part.kind == "images" and masks and part.whole:
-            by_stem: _Sized = {_stem(p): (p, m.sizes.get(p)) for m in masks for p in m.files}
+            by_stem: _Sized = {stem(p): (p, m.sizes.get(p)) for m in masks for p in m.files}
             yield {p: part.sizes.get(p) for p in part.files}, by_stem
 
 
@@ -103,12 +104,12 @@ def _volumes(data: DataSet) -> Iterator[tuple[dict[str, tuple[int, ...] | None],
         if holds_labels(part.files[0]):
             continue
         beside = [m for m in arrays if m.split == part.split and holds_labels(m.files[0])]
-        by_stem: _Sized = {_stem(p): (p, one.shape) for m in beside for p, one in m.single.items()}
+        by_stem: _Sized = {stem(p): (p, one.shape) for m in beside for p, one in m.single.items()}
         if not by_stem:
             continue
         sizes: dict[str, tuple[int, ...] | None] = {}
         for path, one in part.single.items():
-            mask = by_stem.get(_stem(path))
+            mask = by_stem.get(stem(path))
             like = mask is None or mask[1] is None or len(one.shape) == len(mask[1])
             sizes[path] = one.shape if like else None  # channels of its own: not held against each other
         yield sizes, by_stem
@@ -116,13 +117,13 @@ def _volumes(data: DataSet) -> Iterator[tuple[dict[str, tuple[int, ...] | None],
 
 @needs_data
 def masks_unlike_images(data: DataSet, view: View) -> Finding:
-    """Images without a mask where others have one, and masks of another size than their image."""
+    """Images without a mask where others have one; masks of another size, of another image, or smoothed."""
     del view
     pairs = lone = other = 0
     places: list[Place] = []
     example = ""
     for sizes, by_stem in (*_pictures(data), *_volumes(data)):
-        found = {p: by_stem.get(_stem(p)) for p in sizes}
+        found = {p: by_stem.get(stem(p)) for p in sizes}
         met = sum(f is not None for f in found.values())
         if met < 0.5 * len(found):
             if met < LEAST_MET:
@@ -142,6 +143,9 @@ def masks_unlike_images(data: DataSet, view: View) -> Finding:
             else:
                 continue
             places.append(Place(path))
+    wrong = _misfit(data)
+    if wrong is not None and not lone + other:
+        return wrong
     if not pairs:
         return unknown("no images and masks of the same names among the data files")
     if lone + other:
@@ -153,18 +157,30 @@ def masks_unlike_images(data: DataSet, view: View) -> Finding:
     return absent(f"{many(pairs, 'image')} with a mask of the same size each", value=0)
 
 
+def _misfit(data: DataSet) -> Finding | None:
+    """Masks that fit another image, or their own turned or moved; masks whose borders were smoothed."""
+    parts = [(p, p.masked) for p in data.parts if p.masked is not None]
+    for part, one in parts:
+        if one.elsewhere:
+            why = (
+                f"borders of {many(one.paired, 'mask')} of {said_of(part)} lie on edges of their images when "
+                f"they are {one.elsewhere}, and not as they are"
+            )
+            if one.elsewhere.startswith("of "):
+                why = (
+                    f"borders of {many(one.paired, 'mask')} of {said_of(part)} lie on edges {one.elsewhere}, "
+                    "and not on those of their own"
+                )
+            return present(why, value=one.paired, threshold=0, where=(Place(part.files[0]),))
+    for part, one in parts:
+        if len(one.smoothed) >= max(SMOOTHED[0], SMOOTHED[1] * one.looked):
+            why = (
+                f"{len(one.smoothed)} of {one.looked} masks of {said_of(part)} that were looked at hold "
+                "single pixels of many values between their two: resized with interpolation, or kept as JPEG"
+            )
+            return present(why, value=len(one.smoothed), threshold=0, where=one.smoothed[:5])
+    return None
+
+
 def _dots(path: str) -> str:
     return "voxels" if path.endswith(".npy") else "pixels"
-
-
-_OF_MASKS = re.compile(
-    r"[-_. ]?(?:mask|masks|label|labels|labelids|labeltrainids|gt|seg|segmentation|gtfine)$", re.I
-)
-
-
-def _stem(path: str) -> str:
-    """The name that an image and its mask share: "city_01_leftImg8bit" and "city_01_gtFine_labelIds"."""
-    stem = path.rpartition("/")[2].rpartition(".")[0].lower().removesuffix("_leftimg8bit")
-    while (cut := _OF_MASKS.sub("", stem)) != stem and cut:
-        stem = cut
-    return stem

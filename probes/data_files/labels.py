@@ -146,8 +146,14 @@ def _numbered_and_named(part: Part) -> Finding | None:
 
 @needs_data
 def classes_unseen(data: DataSet, view: View, share: float) -> Finding:
-    """A share of the evaluation data is of classes that the training data do not have."""
+    """A share of the evaluation data is of classes that the training data do not have.
+
+    Or frequent values of masks are others in evaluation than in training (0 and 255 for 0 and 1).
+    """
     del view
+    masks = _masks_unseen(data)
+    if masks is not None:
+        return masks
     train = [p for p in data.training if p.labels is not None and p.labels.classes]
     held = [p for p in data.of("eval", "test") if p.labels is not None and p.labels.classes]
     if not train or not held:
@@ -172,6 +178,32 @@ def classes_unseen(data: DataSet, view: View, share: float) -> Finding:
         if new:
             return unknown("single classes of evaluation were not met in training, or training was sampled")
     return absent(f"every class of evaluation is among the {len(known)} of training", value=0)
+
+
+MASKS, OFTEN = 10, 0.2  # masks of a split that tell its values, and the share of them that hold one
+
+
+def _masks_unseen(data: DataSet) -> Finding | None:
+    """Values of masks that are frequent in one split and never stand in the other, on both sides."""
+    for held in data.of("eval", "test"):
+        for train in data.training:
+            mine, theirs = train.masked, held.masked
+            if mine is None or theirs is None or min(mine.looked, theirs.looked) < MASKS:
+                continue
+            if mine.smoothed or theirs.smoothed:
+                continue  # values of their borders are as many as there are
+            ours = sorted(v for v, n in mine.values.items() if n >= OFTEN * mine.looked)
+            new = [v for v, n in theirs.values.items() if n >= OFTEN * theirs.looked and v not in mine.values]
+            gone = [v for v in ours if v not in theirs.values]
+            if new and gone:
+                there = ", ".join(map(str, sorted(new)[:4]))
+                why = (
+                    f"{said_of(held)} hold {there}, which those of training ("
+                    f"{', '.join(map(str, ours[:4]))}) never do, and lack {', '.join(map(str, gone[:4]))}"
+                )
+                where = (Place(held.files[0]), Place(train.files[0]))
+                return present(why, value=len(new), threshold=0, where=where)
+    return None
 
 
 @needs_data

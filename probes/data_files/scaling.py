@@ -181,10 +181,38 @@ def _distance(one: Any, other: Any) -> float:
     )
 
 
+ORIENTED = (0.5, 0.02)  # shares of pictures that a tag turns, in two splits
+
+
+def _oriented(data: DataSet) -> Finding | None:
+    """Pictures that lie turned in their files, in one split alone: not every reader turns them back."""
+    for held in data.of("eval", "test"):
+        for train in data.training:
+            if min(len(train.sizes), len(held.sizes)) < LEAST_SEEN or {train.kind, held.kind} != {"images"}:
+                continue
+            shares = [len(p.oriented) / len(p.sizes) for p in (train, held)]
+            if max(shares) >= ORIENTED[0] and min(shares) <= ORIENTED[1]:
+                part, other = (train, held) if shares[0] > shares[1] else (held, train)
+                file, tag = next(iter(part.oriented.items()))
+                why = (
+                    f"{len(part.oriented)} of {len(part.sizes)} images of {said_of(part)} lie turned and "
+                    f"carry an EXIF tag that says so ({tag}), {len(other.oriented)} of {said_of(other)}: PIL "
+                    "does not turn them back by itself"
+                )
+                return present(why, value=max(shares), threshold=ORIENTED[0], where=(Place(file),))
+    return None
+
+
 @needs_data
 def splits_turned(data: DataSet, view: View) -> Finding:
-    """Samples of evaluation arrays have the axes of those of training in another order ([64, 3], [3, 64])."""
+    """Samples of evaluation arrays have the axes of those of training in another order ([64, 3], [3, 64]).
+
+    Or pictures of one split carry a tag of EXIF that turns them, and those of the other do not.
+    """
     del view
+    tagged = _oriented(data)
+    if tagged is not None:
+        return tagged
     looked = 0
     for held in data.of("eval", "test"):
         for train in data.training:

@@ -27,6 +27,7 @@ MOST_TXT = 256 * 1024
 MOST_YAML = 1024**2
 REPEATED = 0.01  # share of boxes that stand there again
 _FILE, _NAME = re.compile(r"<filename>([^<]+)</filename>"), re.compile(r"<name>([^<]+)</name>")
+TRANSPOSED = 5  # EXIF's orientation from which on width and height are exchanged
 LOOK = 20  # text files that are looked at to tell whether these are boxes at all
 
 
@@ -142,6 +143,9 @@ def _repeated(notes: Sequence[Any], boxes: Boxes, place: Place) -> None:
 def held_together(found: Sequence[Boxes], parts: Sequence[Part]) -> None:
     """Hold the sizes that files of boxes tell against the images, and their numbers of classes together."""
     sizes: dict[str, tuple[int, int] | None] = {}
+    turned = {
+        path.rpartition("/")[2] for part in parts for path, way in part.oriented.items() if way >= TRANSPOSED
+    }
     for part in parts:
         for path, size in part.sizes.items() if part.kind == "images" else ():
             name = path.rpartition("/")[2]
@@ -149,9 +153,10 @@ def held_together(found: Sequence[Boxes], parts: Sequence[Part]) -> None:
     for boxes in found:
         for name, told in boxes.sizes_told.items():
             held = sizes.get(name)
-            if held is not None and held != told:
-                turned = ", turned" if held == told[::-1] else ""
-                text = f"{name}: {held[0]}x{held[1]}, told as {told[0]}x{told[1]}{turned}"
+            upright = held is not None and name in turned and held[::-1] == told  # readers turn it so
+            if held is not None and held != told and not upright:
+                lying = ", turned" if held == told[::-1] else ""
+                text = f"{name}: {held[0]}x{held[1]}, told as {told[0]}x{told[1]}{lying}"
                 boxes.note(
                     "of an image that has another size than the annotations tell", Place(boxes.file), text
                 )

@@ -42,6 +42,7 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
     good: list[RunFile] = []
     sizes: dict[str, tuple[int, int]] = {}
     coded: dict[str, tuple[str, int]] = {}
+    oriented: dict[str, int] = {}
     classes = classes_of(files) if what != "masks" else {}
     read = 0
     for file in looked:
@@ -61,6 +62,8 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
         sizes[file.path] = (header.width, header.height)
         if images:
             coded[file.path] = (header.form, header.steps)
+            if header.turned != 1:
+                oriented[file.path] = header.turned
         good.append(file)
     aside = _beside_pictures(looked) if images else frozenset()
     shapes: Counter[str] = Counter()
@@ -101,6 +104,7 @@ def read_folder(files: Sequence[RunFile], split: Split, what: str, budget: Budge
         shapes=dict(shapes.most_common()),
         sizes=sizes,
         coded=coded,
+        oriented=oriented,
         folder_classes=classes if images else {},
         blank=blank,
         filled=seen,

@@ -17,6 +17,7 @@ from . import (
     kaldi,
     labelme,
     lists,
+    masks,
     media,
     mindrecord,
     named,
@@ -129,6 +130,7 @@ class _Measure:
         self.parts = folders.unclassed(self.parts)
         self.parts = folders.with_hashes(self.parts, self.files, self.budget)
         self.parts = alike.with_alike(self.parts, self.files, self.budget)
+        self.parts = masks.with_masks(self.parts, self.files, self.budget)
         self.parts = [_unlabelled(self._settled(p)) for p in self.parts]
         self.parts.sort(key=lambda p: _SPLITS.index(p.split))
         gaps, numbered = self._gaps()

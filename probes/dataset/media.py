@@ -17,7 +17,8 @@ IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"})
 AUDIO = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"})
 _MODES = {0: "grey", 2: "RGB", 3: "palette", 4: "grey+alpha", 6: "RGBA"}
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
-_TABLES = 0xDB
+_TABLES, _APP1 = 0xDB, 0xE1
+_ORIENTATION = 0x0112  # EXIF 2.3: tag of the first directory, a SHORT of 1 to 8
 TAIL = 64
 _PNG_END = b"IEND\xaeB`\x82"  # the last chunk has no content, hence always this checksum
 
@@ -33,6 +34,7 @@ class Header:
     frames: int = 0
     rate: int = 0
     channels: int = 0
+    turned: int = 1  # EXIF's orientation: 1 as it is, 5 to 8 with rows for columns
     steps: int = 0  # of a JPEG: the sum of the 64 steps by which brightness is rounded; 64 is the finest
 
     @property
@@ -116,7 +118,7 @@ def _jpeg(file: RunFile, head: bytes, tail: bytes) -> Header:
 
 
 def _frame(data: bytes) -> Header | None:
-    at, steps = 2, 0
+    at, steps, turned = 2, 0, 1
     while at + 9 < len(data):
         if data[at] != 0xFF:
             return None
@@ -127,16 +129,32 @@ def _frame(data: bytes) -> Header | None:
         if marker in _FRAMES:
             height, width, parts = struct.unpack(">HHB", data[at + 5 : at + 10])
             mode = {1: "grey", 3: "RGB", 4: "CMYK"}.get(parts, "")
-            return Header("JPEG", width, height, mode, steps=steps)
+            return Header("JPEG", width, height, mode, steps=steps, turned=turned)
         if (
             marker == _TABLES and data[at + 4 : at + 5] == b"\0"
         ):  # the first table, of 8 bits each: brightness
             steps = sum(data[at + 5 : at + 69])
+        if marker == _APP1 and data[at + 4 : at + 10] == b"Exif\0\0":
+            turned = _orientation(data[at + 10 : at + 10 + 4096])
         if marker in (0x01, *range(0xD0, 0xD8)):
             at += 2
             continue
         at += 2 + int(struct.unpack(">H", data[at + 2 : at + 4])[0])
     return None
+
+
+def _orientation(data: bytes) -> int:
+    """The orientation that the first directory of EXIF (a TIFF header) tells; 1 where it tells none."""
+    order = {b"II": "<", b"MM": ">"}.get(data[:2])
+    if order is None or len(data) < 10:
+        return 1
+    at = int(struct.unpack(f"{order}I", data[4:8])[0])
+    for entry in range(struct.unpack(f"{order}H", data[at : at + 2])[0] if at + 2 <= len(data) else 0):
+        one = data[at + 2 + 12 * entry : at + 14 + 12 * entry]
+        if len(one) == 12 and struct.unpack(f"{order}H", one[:2])[0] == _ORIENTATION:
+            value = int(struct.unpack(f"{order}H", one[8:10])[0])
+            return value if 1 <= value <= 8 else 1
+    return 1
 
 
 def _gif(head: bytes, tail: bytes) -> Header:

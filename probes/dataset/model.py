@@ -204,6 +204,17 @@ class Seen:
     torn: tuple[tuple[Place, Place], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """What masks hold: values, smoothed borders, and where else than in place they lie on edges of images."""
+
+    looked: int
+    values: Mapping[int, int]  # value -> masks that hold it
+    smoothed: tuple[Place, ...] = ()
+    paired: int = 0  # masks that were held against their image
+    elsewhere: str = ""  # "flipped left to right"; "" where they fit, or nothing tells
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """The samples of one split in one format."""
@@ -255,6 +266,8 @@ class Part:
     single: Mapping[str, SingleArray] = field(default_factory=dict)  # file -> its one array
     named: Hashes = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # rows with ids and times
     levels: Floats = field(default_factory=lambda: np.empty(0))  # of recordings, in decibels of full scale
+    masked: Masked | None = None
+    oriented: Mapping[str, int] = field(default_factory=dict)  # image file -> EXIF orientation other than 1
     named_classes: Mapping[str, int] = field(default_factory=dict)  # column -> classes that the set names
     hashed: str = ""  # what a hash stands for: "rows", "files", "samples", "paths"; "" when none were made
 
