@@ -34,7 +34,13 @@ def needs_data(judge: Callable[..., Finding]) -> Callable[..., Finding]:
     return probe()(look)
 
 
-_PLURALS = {"class": "classes", "entry": "entries", "batch": "batches", "box": "boxes"}
+_PLURALS = {
+    "class": "classes",
+    "entry": "entries",
+    "batch": "batches",
+    "box": "boxes",
+    "stretch": "stretches",
+}
 
 
 def many(n: int, what: str) -> str:

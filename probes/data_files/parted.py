@@ -89,9 +89,32 @@ def _regular(values: Floats) -> bool:
     return bool((np.abs(steps - np.median(steps)) <= 0.01 * np.median(steps)).mean() >= STEADY)
 
 
+MIXED = 0.3  # share of the points in time at which a panel has rows of both splits
+CHANCE = (0.5, 2.0)  # times the variance that dealing by chance makes
+
+
+def _dealt(train: Floats, held: Floats) -> bool:
+    """Whether rows of a panel, as many at each point in time, were dealt to two splits one by one.
+
+    A split by sensor leaves as many of each point to both, a split by time all of them to one.
+    """
+    points, which = np.unique(np.concatenate([train, held]), return_inverse=True)
+    if not _regular(points):
+        return False
+    together = np.bincount(which, minlength=len(points))
+    there = np.bincount(which[len(train) :], minlength=len(points))
+    many = int(np.median(together))
+    if many < 2 or (together == many).mean() < STEADY:
+        return False
+    part = len(held) / (len(train) + len(held))
+    chance = many * part * (1 - part)
+    both = ((there > 0) & (there < together)).mean()
+    return bool(both >= MIXED and CHANCE[0] * chance <= there.var() <= CHANCE[1] * chance)
+
+
 @needs_data
 def times_mixed(data: DataSet, view: View, share: float) -> Finding:
-    """One regular series whose rows are dealt to training and evaluation by chance, or backwards in time."""
+    """A regular series, or several at one pace, whose rows are dealt to splits by chance, or backwards."""
     del view
     sound = ""
     for held in data.of("eval", "test"):
@@ -99,9 +122,15 @@ def times_mixed(data: DataSet, view: View, share: float) -> Finding:
             a, b = train.times, held.times
             if a is None or b is None or a.name != b.name or not (train.whole and held.whole):
                 continue
+            where = (Place(held.files[0]), Place(train.files[0]))
+            if _dealt(a.values, b.values):
+                why = (
+                    f"rows of several series by {a.name} are dealt by chance: at one and the same time some "
+                    f"are of {said_of(held)} and some of training, now these and now those"
+                )
+                return present(why, value=1.0, threshold=share, where=where)
             if not _regular(np.concatenate([a.values, b.values])):
                 continue
-            where = (Place(held.files[0]), Place(train.files[0]))
             order = np.argsort(np.concatenate([a.values, b.values]), kind="stable")
             mine = order < len(a.values)
             changes = int(np.count_nonzero(mine[1:] != mine[:-1]))
@@ -141,3 +170,30 @@ def times_out_of_order(data: DataSet, view: View) -> Finding:
     if looked:
         return absent(looked, value=0)
     return unknown("no file with a series at a steady pace, told by one column of times")
+
+
+@needs_data
+def series_still(data: DataSet, view: View, share: float) -> Finding:
+    """A column of one sensor keeps one value over many rows, and changes from row to row elsewhere.
+
+    At least `share` of that sensor's rows; not at the lowest or highest value, nor at zero.
+    """
+    del view
+    parts = [p for p in data.parts if p.still is not None]
+    for part in parts:
+        found = [s for s in part.still or () if s.rows >= share * s.of]
+        if found:
+            one = max(found, key=lambda s: s.rows)
+            of = f" of {one.sensor}" if one.sensor else ""
+            more = f"; {many(len(found) - 1, 'other stretch')} beside it" if len(found) > 1 else ""
+            why = (
+                f"{one.column}{of} stands at {one.value:g} over {one.rows} rows in a row of {one.of}, and "
+                f"changes from row to row elsewhere{more}"
+            )
+            where = tuple(s.place for s in found[:5])
+            return present(why, value=one.rows / one.of, threshold=share, where=where)
+    if not parts:
+        return unknown("no table of series in time, of a sensor each, among the data files")
+    if any(p.still for p in parts):
+        return unknown("only short stretches stand still")
+    return absent("every column that is measured finely goes on changing", value=0)

@@ -281,8 +281,16 @@ def text_miscoded(data: DataSet, view: View, share: float) -> Finding:
 
 @needs_data
 def units_mixed(data: DataSet, view: View) -> Finding:
-    """A column holds one distribution twice, a factor between units apart (1.75 and 175, seconds and ms)."""
+    """A column holds one distribution twice, a factor between units apart (1.75 and 175, seconds and ms).
+
+    Or one sensor's series goes on in another unit from some row on.
+    """
     del view
+    for part in data.parts:
+        for one in part.switched:
+            of = f" of {one.sensor}" if one.sensor else ""
+            why = f"{one.column}{of} of {said_of(part)} goes on from some row on {one.how}: another unit"
+            return present(why, value=1.0, where=(one.place,))
     parts = [p for p in data.parts if p.kind in RAW and p.looked]
     judged = False
     for part, column in columns_of(parts):

@@ -10,7 +10,7 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -169,7 +169,7 @@ def _smoothed(kinds: Any, counts: Any) -> bool:
     )
 
 
-_TURNS = {
+_TURNS: dict[str, Callable[[Floats], Floats]] = {
     "flipped left to right": lambda b: b[:, ::-1],
     "flipped upside down": lambda b: b[::-1],
     "turned by 180 degrees": lambda b: b[::-1, ::-1],

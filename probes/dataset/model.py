@@ -126,6 +126,28 @@ class Times:
     values: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class Still:
+    """A stretch of one sensor's rows in which a column does not change, where it changes in all others."""
+
+    column: str
+    sensor: str  # "" where the table is of one
+    rows: int
+    of: int  # rows of that sensor
+    value: float
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A column of one sensor that goes on in another unit from a row on."""
+
+    column: str
+    sensor: str
+    how: str  # "1000 times as large", ...
+    place: Place
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouped:
     """A column that names whom or what a row is about: a hash of its value for each row [n]."""
@@ -251,6 +273,8 @@ class Part:
     blank: tuple[Place, ...] = ()  # pictures of one colour, silent recordings
     filled: int = 0  # pictures or recordings in which something was looked for
     times: Times | None = None
+    still: tuple[Still, ...] | None = None  # None: no series of sensors
+    switched: tuple[Switch, ...] = ()
     groups: tuple[Grouped, ...] = ()
     chats: Chats | None = None
     token_rows: tuple[TokenRows, ...] = ()

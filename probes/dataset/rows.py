@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.model import Place
-from . import chats, codes, dated, groups, named, naming, splits, token_rows
+from . import chats, codes, dated, groups, named, naming, series, splits, token_rows
 from .gather import ColumnGather, HashGather, LabelGather, Problems, Reservoir
 from .model import SAMPLE, UNIQUE, Part, Split, TokenRows
 
@@ -55,6 +55,7 @@ class TableGather:
         self.beside = [
             g for g in (dated.of(self.names), groups.of(self.names), named.of(self.names)) if g is not None
         ]
+        self.series = series.of(self.names, label)
         self.chats = chats.of(self.names)
         self.token_rows = token_rows.of(self.names)
         self.seed, self.target = seed, target
@@ -95,6 +96,8 @@ class TableGather:
         self._sample(parsed, found, numbers, file)
         for gather in self.beside:
             gather.add(found, numbers, file)
+        if self.series is not None:
+            self.series.add(parsed, found, numbers)
 
     @property
     def takes_read(self) -> bool:
@@ -225,7 +228,7 @@ class TableGather:
         labels = self.labels.labels() if self.labels is not None else None
         hashes, file_of, row_of = self.hashes.arrays()
         features, names, targets, places = self._neighbours(columns)
-        return Part(
+        found = Part(
             split,
             "table",
             form,
@@ -256,6 +259,10 @@ class TableGather:
             named=np.concatenate(self.whole) if self.whole else np.empty(0, dtype=np.int64),
             names_are_ids=any(isinstance(g, named.Named) and g.identifiers for g in self.beside),
         )
+        if self.series is None or found.times is None:
+            return found
+        still, switched = self.series.found(found)
+        return replace(found, still=still, switched=switched)
 
     def _token_rows(self) -> tuple[TokenRows, ...]:
         return tuple(one for g in self.token_rows if (one := g.found()) is not None)
