@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy as copying
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -180,6 +181,8 @@ class Expressions:
         for one in node.values:
             if isinstance(one, ast.FormattedValue):
                 held = self.value(one.value, scope)
+                if isinstance(held, Tensor) and held.rows is not None and not held.scalar:
+                    return held.then("text")
                 if not isinstance(held, PLAIN):
                     return Unknown("text")
                 parts.append(str(held))
@@ -396,7 +399,10 @@ class Expressions:
         for item in self.rounds(self.value(first.iter, scope), first.iter):
             self.tick()
             self.bind(first.target, item, scope)
-            if all(self.truth(self.value(c, scope)) is not False for c in first.ifs):
+            told = [self.truth(self.value(c, scope)) for c in first.ifs]
+            if False not in told:
+                if None in told:
+                    self.bind(first.target, doubtful(item), scope)
                 yield from self.comprehended(rest, scope)
 
     # ------------------------------------------------------------------------------------ to be given
@@ -408,6 +414,16 @@ class Expressions:
         """The items of something; of what is not known one that is not known."""
         held = self.items_known(value)
         return held if held is not None else [Unknown("item")]
+
+
+def doubtful(value: Any) -> Any:
+    """The same, of which it is not known whether it is there: its rows are a guess."""
+    if isinstance(value, (tuple, list)) and len(value) <= 16:
+        return type(value)([doubtful(v) for v in value])
+    if isinstance(value, Tensor) and value.rows is not None and not value.vague:
+        value = copying.copy(value)
+        value.vague = True
+    return value
 
 
 def loaded(target: ast.expr) -> ast.expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +22,7 @@ from .values import (
     Continued,
     Data,
     Ended,
+    Fit,
     Instance,
     Kind,
     Library,
@@ -59,6 +60,9 @@ class Machine(Objects):
         super().__init__(source, steps)
         self.tables: dict[int, tuple[str, int]] = {}  # number -> (what it is, rows)
         self.by_name: dict[str, Any] = {}  # what was read, by what was read
+        self.columns: dict[tuple[int, str], Any] = {}  # (table, column) -> how its values lie
+        self.fits: list[Fit] = []  # statistics that were taken of rows
+        self.sampling = 0  # within a data set's `__getitem__`: a sample's own statistics are none of rows
         self.files: dict[str, Any] = {}
         self.made_rows = MADE_ROWS
         self.optimizers: list[Optimizer] = []
@@ -98,6 +102,13 @@ class Machine(Objects):
         made = Weight(serial=len(self.weights), trains=trains, name=name, buffer=buffer)
         self.weights[made.serial] = made
         return made
+
+    def fit(self, kind: str, of: Tensor, node: ast.AST) -> frozenset[int]:
+        """Put down that a statistic was taken of rows; its number, or nothing where they are not known."""
+        if of.rows is None or not len(of.rows) or of.vague or of.table <= 0 or self.sampling:
+            return frozenset()
+        self.fits.append(Fit(kind, of.rows, of.table, node, of.by))
+        return frozenset((len(self.fits) - 1,))
 
     def draw(self) -> np.random.Generator:
         """Random numbers, the same in each rehearsal and other ones each time they are asked for."""
@@ -159,6 +170,17 @@ class Machine(Objects):
                 if found is not None:
                     return self.call(self._bound_routine(found[1], one, found[0]), [other], {}, node)
         return None
+
+    def compared_tensors(
+        self, op: ast.cmpop, left: Any, right: Any, function: Callable[[Any, Any], Any]
+    ) -> Any:
+        """A comparison with a tensor; of a column with a constant a mask that knows its rows."""
+        known = worlds.masked(self, op, left, right)
+        return super().compared_tensors(op, left, right, function) if known is NotImplemented else known
+
+    def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
+        """A comparison of two values; of a column whose name is that of a method as of any other."""
+        return super().compared(op, worlds.as_column(left), worlds.as_column(right))
 
     # ------------------------------------------------------------------------------------ fields and items
 

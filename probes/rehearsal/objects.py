@@ -484,6 +484,11 @@ class Objects(Statements):
         for one in found:
             if made.rows is None and one.rows is not None:
                 made.rows, made.table = one.rows, one.table
+            elif one.rows is not None and _other_rows(made, one):
+                made.vague = True
+            made.fits |= one.fits
+            made.by |= one.by
+            made.vague = made.vague or one.vague
             made.deps |= self.reaching(one)
             made.asked |= one.asked
             made.held |= one.held
@@ -622,6 +627,13 @@ def split_at_yield(body: list[ast.stmt]) -> tuple[list[ast.stmt], ast.Yield | No
 
 class _Enough(Exception):
     """A generator gave as many items as are looked at."""
+
+
+def _other_rows(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors hold as many samples, and other ones: a sample is mixed with another one."""
+    if one.rows is None or other.rows is None or len(one.rows) != len(other.rows):
+        return False
+    return one.table == other.table and not np.array_equal(one.rows, other.rows)
 
 
 def _last(node: ast.expr) -> str:

@@ -27,6 +27,8 @@ class Tensor:
     a gradient would reach. `asked`: the answers of networks (numbers of `Asked` events) that it is made of,
     also where no gradient flows. `held`: `Field`s of the data that it is made of. `done`: what was done to
     it, last thing last. `number`: its value where that is known. `drawn`: random numbers are in it.
+    `fits`: the statistics that it is made of (numbers in `Machine.fits`). `by`: the columns that its rows
+    were chosen by. `vague`: its rows are a guess, or rows of several places were mixed in it.
     """
 
     rows: np.ndarray | None = None
@@ -38,12 +40,16 @@ class Tensor:
     number: Any = None
     drawn: bool = False
     scalar: bool = False
+    fits: frozenset[int] = NOTHING
+    by: frozenset[str] = frozenset()
+    vague: bool = False
 
     def like(self, **changed: Any) -> Tensor:
         """A tensor made of this one."""
         fresh = Tensor(
             self.rows, self.table, self.deps, self.asked, self.held, self.done, None, self.drawn, self.scalar
         )
+        fresh.fits, fresh.by, fresh.vague = self.fits, self.by, self.vague
         for name, value in changed.items():
             setattr(fresh, name, value)
         return fresh
@@ -54,8 +60,31 @@ class Tensor:
 
     def become(self, other: Tensor) -> None:
         """Turn into another one, in place."""
-        for name in ("rows", "table", "deps", "asked", "held", "done", "number", "drawn", "scalar"):
+        for name in (
+            *("rows", "table", "deps", "asked", "held", "done", "number", "drawn", "scalar"),
+            *("fits", "by", "vague"),
+        ):
             setattr(self, name, getattr(other, name))
+
+
+@dataclass(eq=False)
+class Series(Tensor):
+    """A column of a table, or what is made of one. `key`: the column and what was done to its values."""
+
+    key: str = ""
+
+
+@dataclass(eq=False)
+class Frame(Tensor):
+    """A table, or some of its rows and columns. `columns`: those that it has, where they were named.
+
+    `without`: columns that were taken out. `made`: columns that were given to it. `labels`: the rows' names.
+    """
+
+    columns: tuple[str, ...] | None = None
+    without: frozenset[str] = frozenset()
+    made: dict[str, Any] = field(default_factory=dict)
+    labels: np.ndarray | None = None
 
 
 @dataclass(eq=False)
@@ -201,6 +230,17 @@ class Partial:
     function: Any
     given: tuple[Any, ...]
     named: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A statistic that was taken of rows of a table. `kind`: "mean", "std", "StandardScaler"."""
+
+    kind: str
+    rows: np.ndarray
+    table: int
+    node: ast.AST
+    by: frozenset[str] = frozenset()
 
 
 @dataclass(eq=False)

@@ -1,25 +1,35 @@
 """What libraries give in a rehearsal: Python's own, arrays, networks, samples."""
 
-from . import networks, python, samples, tensors, training
+from . import columns, draws, frames, listings, networks, python, samples, sklearn, tensors, training
+from .columns import masked
+from .frames import as_column
 from .networks import layer
+from .parts import item_by_tensor
 from .python import Lazy
 from .samples import batches
-from .tensors import field_of, item_by_tensor, item_of, items_of, part_of, set_field, set_item
+from .tensors import field_of, item_of, items_of, part_of, set_field, set_item
 
 __all__ = [
     "Lazy",
+    "as_column",
     "batches",
+    "columns",
+    "draws",
     "field_of",
+    "frames",
     "item_by_tensor",
     "item_of",
     "items_of",
     "layer",
+    "listings",
+    "masked",
     "networks",
     "part_of",
     "python",
     "samples",
     "set_field",
     "set_item",
+    "sklearn",
     "tensors",
     "training",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...script_diff.vocabulary import word_set
-from ..expressions import PLAIN
+from ..expressions import PLAIN, doubtful
 from ..libraries import Call, function, method
 from ..objects import Namespace
 from ..values import (
@@ -189,7 +189,9 @@ def _number(call: Call) -> Any:
             return _TO[kind](np.asarray(number).reshape(-1)[0])
         if kind == "bool":
             return Maybe((held,))
-        return Unknown("text") if kind == "str" else held.then("item", deps=frozenset(), scalar=True)
+        if kind == "str":
+            return held.then("text") if held.rows is not None and not held.scalar else Unknown("text")
+        return held.then("item", deps=frozenset(), scalar=True)
     if isinstance(held, PLAIN) and held is not None:
         return _TO[kind](*call.given[:2])
     if kind == "bool":
@@ -619,7 +621,7 @@ def _shown(call: Call) -> Any:
 def _of_list(call: Call) -> Any:
     owner, name = call.callee.owner, call.callee.name
     if name == "append" and call.given and len(owner) < _MOST:
-        owner.append(call.given[0])
+        owner.append(doubtful(call.given[0]) if call.machine.guessed else call.given[0])
     elif name == "extend" and call.given:
         held = call.given[0]
         if isinstance(held, Tensor) and held.number is None:
@@ -760,6 +762,9 @@ def _environ(call: Call) -> Any:
     "Path", "PurePath", "join", "abspath", "dirname", "basename", "expanduser", of=("pathlib.", "os.path.")
 )
 def _path(call: Call) -> Any:
+    found = [g for g in call.given if isinstance(g, Tensor) and g.rows is not None]
+    if found:
+        return found[0].then("path")
     parts = [g.name if isinstance(g, Path) else g for g in call.given]
     if parts and all(isinstance(p, str) for p in parts):
         return Path("/".join(parts))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..libraries import Call, function, method
 from ..values import Data, Instance, Loader, Tensor, Unknown
+from .parts import several
 from .python import Path
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def _subset(call: Call) -> Any:
 
 def _places(value: Any) -> np.ndarray:
     """Places as numbers; empty where they are not known."""
+    if isinstance(value, (tuple, set)):
+        value = list(value)
     if isinstance(value, Tensor):
         value = value.number
     if isinstance(value, range):
@@ -143,7 +145,7 @@ def sample(machine: Machine, data: Any, index: Any, node: ast.AST) -> Any:
         if data.of is None:
             return _of_known(machine, data, places)
         if isinstance(data.of, list):
-            return sample(machine, data.of[0], index, node) if data.of else Unknown("sample")
+            return _of_parts(machine, data.of, places, index, node)
         try:
             inner = (
                 data.rows[np.asarray(places)]
@@ -159,8 +161,26 @@ def sample(machine: Machine, data: Any, index: Any, node: ast.AST) -> Any:
     if isinstance(data, Instance) and data.kind is not None:
         found = data.kind.find("__getitem__")
         if found is not None:
-            return machine.call(machine._bound_routine(found[1], data, found[0]), [index], {}, node)
+            machine.sampling += 1
+            try:
+                return machine.call(machine._bound_routine(found[1], data, found[0]), [index], {}, node)
+            finally:
+                machine.sampling -= 1
     return _at(machine, data, index, node)
+
+
+def _of_parts(machine: Machine, parts: list[Any], places: Any, index: Any, node: ast.AST) -> Any:
+    """Samples of data sets that are joined: each place belongs to one of them."""
+    if not parts or not isinstance(places, (int, np.ndarray)):
+        return sample(machine, parts[0], index, node) if parts else Unknown("sample")
+    ends = np.cumsum([length(machine, p, node) for p in parts])
+    found = []
+    for one, end, start in zip(parts, ends, [0, *ends[:-1]], strict=True):
+        mine = np.atleast_1d(places)
+        mine = mine[(mine >= start) & (mine < end)] - start
+        if len(mine):
+            found.append(sample(machine, one, Tensor(mine, -1, number=mine), node))
+    return found[0] if len(found) == 1 else several(machine, found) if found else Unknown("sample")
 
 
 def _at(machine: Machine, held: Any, index: Any, node: ast.AST) -> Any:
@@ -273,40 +293,3 @@ def read_array(call: Call) -> Any:
 @function("genfromtxt", "loadtxt", "fromfile", "memmap", of=("numpy.",))
 def _read(call: Call) -> Any:
     return read_array(call)
-
-
-_SIZES = re.compile(r"^(?:test|train)_size$")
-
-
-@function("train_test_split", of=("sklearn.",))
-def _two_parts(call: Call) -> Any:
-    count = next(
-        (length(call.machine, g, call.node) for g in call.given if isinstance(g, (Tensor, Data, list))),
-        call.machine.made_rows,
-    )
-    size = call.named.get("test_size", 0.25)
-    share = size if isinstance(size, float) else 0.25
-    order = (
-        np.arange(count)
-        if call.named.get("shuffle") is False
-        else np.random.default_rng(5).permutation(count)
-    )
-    cut = max(1, int(count * (1 - share)))
-    found: list[Any] = []
-    for one in call.given:
-        for places in (order[:cut], order[cut:]):
-            if isinstance(one, Tensor):
-                found.append(
-                    one.then(
-                        "split",
-                        rows=one.rows[places] if one.rows is not None and len(one.rows) == count else None,
-                        number=one.number[places]
-                        if isinstance(one.number, np.ndarray) and len(one.number) == count
-                        else None,
-                    )
-                )
-            elif isinstance(one, list) and len(one) == count:
-                found.append([one[i] for i in places])
-            else:
-                found.append(Unknown("part"))
-    return found

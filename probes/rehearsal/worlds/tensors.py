@@ -13,14 +13,18 @@ from ..libraries import Call, function, method
 from ..values import (
     NOTHING,
     Data,
+    Frame,
     Loader,
     Net,
     Optimizer,
+    Series,
     State,
     Tensor,
     Unknown,
     Weight,
 )
+from .frames import Groups, Places, frame_field, frame_item, set_part
+from .parts import part
 
 if TYPE_CHECKING:
     from ..machine import Machine
@@ -39,6 +43,11 @@ FIGURES = word_set(
     "item mean sum max min median std var norm prod any all nanmean average logsumexp numel "
     "count_nonzero amax amin dot trapz"
 )
+# what is learnt of rows
+STATISTICS = word_set(
+    "mean std var median min max amin amax nanmean nanstd nanmin nanmax nanmedian quantile percentile "
+    "std_mean var_mean nanvar nanpercentile nanquantile average"
+)
 # what leaves values as they are
 SAME = word_set(
     "to cuda cpu npu float double half contiguous clone copy detach numpy asnumpy astype type "
@@ -52,35 +61,6 @@ _DRAWS = word_set(
     "rand randn randint normal uniform standard_normal rand_like randn_like bernoulli multinomial "
     "integers random normal_ uniform_ binomial poisson randint_like"
 )
-
-
-@function("permutation", "randperm", of=ARRAYS)
-def _permuted(call: Call) -> Any:
-    return permuted(call.machine, call.given)
-
-
-def permuted(machine: Machine, given: list[Any]) -> Any:
-    """Places in a drawn order."""
-    held = given[0] if given else None
-    if isinstance(held, int) and 0 <= held <= LARGEST:
-        return Tensor(number=machine.draw().permutation(held), drawn=True)
-    if isinstance(held, (list, tuple, range)):
-        held = (
-            Tensor(number=np.asarray(list(held))) if all(isinstance(h, (int, float)) for h in held) else held
-        )
-    if isinstance(held, Tensor):
-        if isinstance(held.number, np.ndarray) and held.number.ndim:
-            order = machine.draw().permutation(len(held.number))
-            return held.like(number=held.number[order], rows=_taken(held.rows, order), drawn=True)
-        if held.rows is not None:
-            order = machine.draw().permutation(len(held.rows))
-            return held.then("permuted", rows=held.rows[order])
-        return held.then("permuted")
-    return Tensor(drawn=True, done=("permutation",))
-
-
-def _taken(rows: np.ndarray | None, order: Any) -> np.ndarray | None:
-    return rows[order] if rows is not None else None
 
 
 @function("arange", "linspace", "zeros", "ones", "empty", "full", "eye", of=ARRAYS)
@@ -156,6 +136,11 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
     if name in _DRAWS:
         return machine.joined_tensors(name, found).like(drawn=True, deps=NOTHING)
     made = changed(machine, name, given, named, found)
+    if name in STATISTICS and len(found) == 1 and not (made.asked or made.deps):
+        along = along_rows(given, named, 1 if found[0] in given[:1] else 0)
+        if along:
+            made.rows = None
+            made.fits |= machine.fit(name, found[0], node)
     if name in _WITH_NUMBERS and len(found) <= 200:
         number = _computed(name, given, named)
         if isinstance(number, list):
@@ -262,6 +247,17 @@ def _along(given: list[Any], named: Named) -> bool:
     if any(k in named and named[k] is not None for k in ("dim", "axis")):
         return True
     return any(isinstance(g, (int, tuple, list)) and not isinstance(g, bool) for g in given[1:2])
+
+
+def along_rows(given: list[Any], named: Named, place: int) -> bool:
+    """Whether a figure is taken over the rows, not of each of them."""
+    axis = named.get("dim", named.get("axis"))
+    rest = given[place:]
+    if axis is None and rest and isinstance(rest[-1], (int, tuple, list)) and not isinstance(rest[-1], bool):
+        axis = rest[-1]
+    if axis is None:
+        return True
+    return 0 in axis if isinstance(axis, (tuple, list)) else axis in (0, "index")
 
 
 @method(Tensor, "backward")
@@ -384,6 +380,12 @@ def _any_method(call: Call) -> Any:
 
 def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
     """A field of one of our objects, or None where it is a method."""
+    from .sklearn import Fitted, fitted_field
+
+    if isinstance(owner, (Frame, Series)):
+        known = frame_field(machine, owner, name)
+        if known is not None or isinstance(owner, Frame):
+            return known
     if isinstance(owner, Tensor):
         if name == "shape":
             return shape_of(owner)
@@ -435,6 +437,8 @@ def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
             return owner.named.get(name) or Unknown(name)
         if name == "batch_size":
             return owner.named.get("batch_size", Unknown(name))
+    if isinstance(owner, Fitted):
+        return fitted_field(owner, name)
     if isinstance(owner, Data):
         from .samples import data_field
 
@@ -459,8 +463,12 @@ def set_field(machine: Machine, owner: Any, name: str, value: Any, node: ast.AST
 
 def item_of(machine: Machine, owner: Any, index: Any, node: ast.AST) -> Any:
     """A part of one of our objects, or `NotImplemented`."""
+    if isinstance(owner, Places):
+        return owner.item(machine, index)
+    if isinstance(owner, Frame):
+        return frame_item(machine, owner, index)
     if isinstance(owner, Tensor):
-        return _part(machine, owner, index)
+        return part(machine, owner, index)
     if isinstance(owner, Data):
         from .samples import sample
 
@@ -474,76 +482,12 @@ def item_of(machine: Machine, owner: Any, index: Any, node: ast.AST) -> Any:
     return NotImplemented
 
 
-def _part(machine: Machine, held: Tensor, index: Any) -> Any:
-    first = index[0] if isinstance(index, tuple) and index else index
-    made = held.then("part", number=None)
-    if isinstance(first, str):
-        made.held = frozenset((*held.held, first)) if not held.asked else held.held
-        return made
-    if isinstance(held.number, np.ndarray):
-        made.number = _number_at(held.number, index)
-        if made.number is not None and np.ndim(made.number) == 0:
-            plain = made.number.item() if hasattr(made.number, "item") else made.number
-            if not held.asked and held.rows is None:
-                return plain
-            made.scalar = True
-    if first is None or first is Ellipsis or isinstance(first, Unknown):
-        if isinstance(first, Unknown):
-            made.rows = None
-        return made
-    if held.rows is not None:
-        at = first.number if isinstance(first, Tensor) else first
-        if isinstance(at, range):
-            at = list(at)
-        try:
-            if isinstance(at, (int, slice)) or (
-                isinstance(at, (list, np.ndarray)) and np.asarray(at).ndim == 1
-            ):
-                rows = held.rows[
-                    np.asarray(at, dtype=bool) if isinstance(at, np.ndarray) and at.dtype == bool else at
-                ]
-                made.rows = np.atleast_1d(rows)
-            elif isinstance(first, Tensor):
-                made.rows = (
-                    first.rows if first.rows is not None and first.table == held.table and "number" else None
-                )
-        except (IndexError, TypeError, ValueError):
-            made.rows = None
-    if isinstance(first, Tensor):
-        made.asked = made.asked | first.asked
-    return made
-
-
-def _number_at(number: np.ndarray, index: Any) -> Any:
-    parts = index if isinstance(index, tuple) else (index,)
-    plain = [p.number if isinstance(p, Tensor) else list(p) if isinstance(p, range) else p for p in parts]
-    if any(p is None and isinstance(q, Tensor) for p, q in zip(plain, parts, strict=True)):
-        return None
-    if any(isinstance(p, (Unknown, str)) for p in plain):
-        return None
-    try:
-        return number[tuple(plain)] if isinstance(index, tuple) else number[plain[0]]
-    except (IndexError, TypeError, ValueError):
-        return None
-
-
-def item_by_tensor(machine: Machine, owner: Any, index: Tensor) -> Any:
-    """An item of a list at places that a tensor holds."""
-    if index.number is not None and np.size(index.number) == 1 and len(owner):
-        place = int(np.asarray(index.number).reshape(-1)[0])
-        if -len(owner) <= place < len(owner):
-            held = owner[place]
-            if isinstance(held, Tensor) and index.rows is not None and held.rows is None:
-                return held.then("item", rows=index.rows, table=index.table)
-            return held
-    inner = [o for o in owner[:1] if isinstance(o, Tensor)] if not isinstance(owner, str) else []
-    return machine.joined_tensors("item", [index, *inner])
-
-
 def set_item(machine: Machine, owner: Any, index: Any, value: Any, node: ast.AST) -> None:
     """Give a part of one of our objects a value."""
     if isinstance(owner, Weight):
         machine.written(owner, [value], "item", node)
+    elif isinstance(owner, (Frame, Places)):
+        set_part(owner, index, value)
     elif isinstance(owner, Tensor):
         others = list(machine.tensors([value, index if isinstance(index, Tensor) else None]))
         whole = isinstance(owner.number, np.ndarray)
@@ -563,6 +507,14 @@ def set_item(machine: Machine, owner: Any, index: Any, value: Any, node: ast.AST
 
 def items_of(machine: Machine, value: Any) -> list[Any] | None:
     """The items of one of our objects, or None."""
+    from .listings import lines
+
+    if isinstance(value, Groups):
+        return value.items(machine)
+    if (held := lines(machine, value)) is not None:
+        return held
+    if isinstance(value, Frame):
+        return None
     if isinstance(value, Tensor):
         if isinstance(value.number, np.ndarray) and value.number.ndim == 1 and len(value.number) <= 10_000:
             if value.rows is None and not value.asked:

@@ -1,0 +1,100 @@
+"""Random orders and choices in a rehearsal: concrete ones, other ones each time they are drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..expressions import doubtful
+from ..libraries import Call, function, method
+from ..values import Tensor, Unknown
+from .tensors import ARRAYS, LARGEST, anything
+
+if TYPE_CHECKING:
+    from ..machine import Machine
+
+
+class Generator:
+    """A source of random numbers: `random.Random(0)`, `np.random.default_rng(0)`."""
+
+
+@function("default_rng", "RandomState", "Random", "SystemRandom", of=("numpy.random.", "random."))
+def _generator(call: Call) -> Any:
+    return Generator()
+
+
+@method(Generator, "*")
+def _of_generator(call: Call) -> Any:
+    name = call.callee.name
+    if name == "permutation":
+        return permuted(call.machine, call.given)
+    if name == "shuffle":
+        return _shuffled(call)
+    if name in ("sample", "choice", "choices"):
+        return _chosen(call)
+    if name in ("seed", "setstate", "set_state"):
+        return None
+    held = anything(call.machine, name, call.given, call.named, call.node)
+    return Unknown(name) if held is NotImplemented else held
+
+
+@function("permutation", "randperm", of=ARRAYS)
+def _permuted(call: Call) -> Any:
+    return permuted(call.machine, call.given)
+
+
+def permuted(machine: Machine, given: list[Any]) -> Any:
+    """Places in a drawn order."""
+    held = given[0] if given else None
+    if isinstance(held, int) and 0 <= held <= LARGEST:
+        return Tensor(number=machine.draw().permutation(held), drawn=True)
+    if isinstance(held, (list, tuple, range)) and all(isinstance(h, (int, float)) for h in held):
+        held = Tensor(number=np.asarray(list(held)))
+    if isinstance(held, list):
+        return [held[i] for i in machine.draw().permutation(len(held))]
+    if isinstance(held, Tensor):
+        made = held.like(number=held.number, drawn=True)
+        shuffle(machine, made)
+        return made
+    return Tensor(drawn=True, done=("permutation",))
+
+
+@function("shuffle", of=("random.", "numpy.random."))
+def _shuffled(call: Call) -> Any:
+    held = call.given[0] if call.given else None
+    if isinstance(held, list):
+        held[:] = [held[i] for i in call.machine.draw().permutation(len(held))]
+    elif isinstance(held, Tensor):
+        shuffle(call.machine, held)
+    return None
+
+
+def shuffle(machine: Machine, held: Tensor) -> None:
+    """Put an array's rows into a drawn order, in place."""
+    whole = held.number if isinstance(held.number, np.ndarray) and held.number.ndim else held.rows
+    if whole is not None and len(whole):
+        order = machine.draw().permutation(len(whole))
+        number = held.number[order] if isinstance(held.number, np.ndarray) and held.number.ndim else None
+        rows = held.rows[order] if held.rows is not None and len(held.rows) == len(order) else held.rows
+        held.become(held.then("shuffled", rows=rows, number=number))
+
+
+@function("sample", "choices", "choice", of=("random.", "numpy.random."))
+def _chosen(call: Call) -> Any:
+    held = call.given[0] if call.given else None
+    if isinstance(held, Tensor) and isinstance(held.number, np.ndarray) and held.rows is None:
+        held = held.number.tolist() if held.number.ndim == 1 else None
+    array = not isinstance(held, (list, tuple))
+    if isinstance(held, int) and 0 < held <= LARGEST:
+        held = list(range(held))
+    if not isinstance(held, (list, tuple, range)) or not held:
+        found = list(call.machine.tensors([held]))
+        return found[0].then("chosen", vague=True) if found else Unknown(call.callee.name)
+    count = call.given[1] if len(call.given) > 1 else call.named.get("k", call.named.get("size"))
+    if count is None and call.callee.name.rpartition(".")[2] == "choice":
+        return doubtful(held[0])
+    count = min(count, len(held)) if isinstance(count, int) else max(len(held) // 2, 1)
+    found = [held[i] for i in call.machine.draw().permutation(len(held))[:count]]
+    plain = array and all(isinstance(f, (int, float)) for f in found)
+    return Tensor(number=np.asarray(found), drawn=True) if plain else found

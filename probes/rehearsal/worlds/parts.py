@@ -1,0 +1,131 @@
+"""Parts of arrays and lists in a rehearsal: which rows stand between the brackets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..values import Series, Tensor, Unknown
+from .columns import column_of
+
+if TYPE_CHECKING:
+    from ..machine import Machine
+
+
+def part(machine: Machine, held: Tensor, index: Any) -> Any:
+    """A part of an array. Rows of places that are not known are a guess."""
+    first = index[0] if isinstance(index, tuple) and index else index
+    made = held.then("part", number=None)
+    if isinstance(first, str):
+        made.held = frozenset((*held.held, first)) if not held.asked else held.held
+        return made
+    if isinstance(held.number, np.ndarray):
+        made.number = _number_at(held.number, index)
+        if made.number is not None and np.ndim(made.number) == 0:
+            plain = made.number.item() if hasattr(made.number, "item") else made.number
+            if not held.asked and held.rows is None:
+                return plain
+            made.scalar = True
+    if isinstance(index, tuple) and len(index) > 1:
+        made.done = (*made.done[:-1], f"part {_written(index[1:])}")
+    if first is None or first is Ellipsis or isinstance(first, Unknown):
+        if isinstance(first, Unknown):
+            made.rows = None
+        return made
+    if isinstance(first, Tensor):
+        made.asked = made.asked | first.asked
+        made.by |= first.by
+        made.vague = made.vague or first.vague
+    if held.rows is None:
+        if isinstance(first, Tensor) and first.rows is not None and first.table > 0:
+            made.rows, made.table, made.held = first.rows, first.table, made.held | first.held
+        return made
+    at = _places(machine, first)
+    try:
+        if isinstance(at, (int, slice)) or (isinstance(at, (list, np.ndarray)) and np.ndim(at) == 1):
+            made.rows = np.atleast_1d(held.rows[at])
+        elif isinstance(first, Tensor):
+            made.rows = first.rows if first.rows is not None and first.table == held.table else None
+            made.vague = True
+    except (IndexError, TypeError, ValueError):
+        made.rows = None
+    return made
+
+
+def _places(machine: Machine, first: Any) -> Any:
+    if isinstance(first, Series) and first.number is None and first.rows is not None and not first.vague:
+        column = column_of(machine, first) if first.table in machine.tables else None
+        return column.is_equal(True, first.rows) if column is not None else None
+    at = first.number if isinstance(first, Tensor) else first
+    if isinstance(at, range):
+        return list(at)
+    if isinstance(at, np.ndarray) and at.ndim == 0 and at.dtype.kind in "iu":
+        return int(at)
+    return at
+
+
+def _written(index: tuple[Any, ...]) -> str:
+    """What stands behind the first comma: `:, ::-1`."""
+    told = []
+    for one in index:
+        if isinstance(one, slice):
+            ends = ("" if e is None else str(e) for e in (one.start, one.stop, one.step))
+            told.append(":".join(ends))
+        else:
+            told.append(str(one) if isinstance(one, (int, list, str)) or one is Ellipsis else "?")
+    return ",".join(told)[:40]
+
+
+def _number_at(number: np.ndarray, index: Any) -> Any:
+    parts = index if isinstance(index, tuple) else (index,)
+    plain = [p.number if isinstance(p, Tensor) else list(p) if isinstance(p, range) else p for p in parts]
+    if any(p is None and isinstance(q, Tensor) for p, q in zip(plain, parts, strict=True)):
+        return None
+    if any(isinstance(p, (Unknown, str)) for p in plain):
+        return None
+    try:
+        return number[tuple(plain)] if isinstance(index, tuple) else number[plain[0]]
+    except (IndexError, TypeError, ValueError):
+        return None
+
+
+def item_by_tensor(machine: Machine, owner: Any, index: Tensor) -> Any:
+    """Items of a list at the places that a tensor holds: one, or several samples at once."""
+    places = None
+    if index.number is not None and len(owner) and not isinstance(owner, str):
+        at = np.asarray(index.number).reshape(-1)
+        if at.dtype.kind in "iu" and len(at) and at.min() >= -len(owner) and at.max() < len(owner):
+            places = at
+    if places is not None and len(places) == 1:
+        held = owner[int(places[0])]
+        if isinstance(held, Tensor) and index.rows is not None and held.rows is None and index.table > 0:
+            return held.then("item", rows=index.rows, table=index.table)
+        return held
+    if places is not None:
+        return several(machine, [owner[int(p)] for p in places])
+    inner = [o for o in owner[:1] if isinstance(o, Tensor)] if not isinstance(owner, str) else []
+    made = machine.joined_tensors("item", [index, *inner])
+    made.vague = True
+    return made
+
+
+def several(machine: Machine, items: list[Any]) -> Any:
+    """Several samples as one: tensors one after the other, tuples and mappings entry by entry."""
+    from .tensors import joined
+
+    if all(isinstance(i, Tensor) for i in items):
+        made = joined(machine, items, "item")
+        if len({i.table for i in items}) > 1:
+            made.vague = True
+        return made
+    first = items[0]
+    if isinstance(first, (tuple, list)) and all(
+        isinstance(i, (tuple, list)) and len(i) == len(first) for i in items
+    ):
+        return type(first)(several(machine, list(column)) for column in zip(*items, strict=True))
+    if isinstance(first, dict) and all(isinstance(i, dict) for i in items):
+        return {k: several(machine, [i[k] for i in items]) for k in first if all(k in i for i in items)}
+    if all(isinstance(i, (bool, int, float)) for i in items):
+        return Tensor(number=np.asarray(items))
+    return first if all(i is first for i in items) else Unknown("items")
