@@ -34,7 +34,8 @@ FIRST_STEP = 16_384  # from here to 2,097,151 a step takes three bytes
 
 OURS = """
 from importlib import import_module
-from traindoctor.probes.assembly.assemble import READERS, open_run
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.assembly.contents import READERS
 for reader in READERS:
     import_module("traindoctor.probes.readers." + reader)
 def read(path):

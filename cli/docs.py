@@ -13,7 +13,7 @@ def pages() -> dict[str, str]:
     """Return path below docs/ -> text."""
     from ..engine.coverage import load_coverage
     from ..engine.load import load_rules
-    from ..probes.assembly.assemble import readers
+    from ..probes.assembly.contents import readers
     from ..rules import root
     from .coverage_page import coverage_page
     from .formats_page import formats_page

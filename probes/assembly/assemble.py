@@ -2,70 +2,36 @@
 
 from __future__ import annotations
 
-import gc
-import importlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
 from ...engine.model import RunInfo, Scalar
 from ..curves.shares import beyond_whole
-from ..dataset.own import holds_samples
 from ..files import RunFile, RunUnreadable, address, walk
-from ..readers import Reader, csv_log, msprobe_monitor
+from ..readers import msprobe_monitor
 from ..readers.config_file import clean
-from ..run import RANK_PART, Configured, Event, FileContent, Run, Series, Setting
+from ..run import RANK_PART, Configured, Event, FileContent, Run, Series
 from ..scripts import project
-from . import kinds, layout, names, segments, sides, stand_ins, starts
+from ..settings import resolve
+from . import layout, names, segments, sides, stand_ins, starts
+from .contents import Progress, Read, apart, checkpoint_files, read_all, read_monitored
+from .context import MIN_POINTS, context_of, facts_of, format_of, optimizer_of, predicts_tokens
 from .epoch_axis import by_epochs
 from .twins import twins
 
-# In the order in which they are asked; the first that recognises the content reads the file.
-READERS = (
-    "script",
-    "tensorboard",
-    "mindspore_summary",
-    "wandb_log",
-    "mlflow_store",
-    "hf_trainer",
-    "data_list",
-    "jsonl",
-    "json_log",
-    "msprobe_monitor",
-    "csv_log",
-    "text_log",
-    "shell_script",
-    "environment_record",
-    "config_file",
-)
-Progress = Callable[[str, float, float], None]  # the file at hand, bytes done and bytes to do of all files
 SCRIPT = "python-script"
 LIST = "data-list"
-MAX_LOG = 1024**3
 ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command line: nothing that was logged
-MIN_POINTS = 5
 _ROTATED = re.compile(r"\.\d{1,3}$")  # train.log.1 holds what was written before train.log
 _WHOLE = frozenset(["train", "training", "epoch", "avg", "average", "mean"])
 USUAL = 5  # names of a loss that say the whole stand first in their list
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Read:
-    path: str
-    content: FileContent
-
-
-def readers() -> list[Reader]:
-    """Return the readers, in the order in which they are asked."""
-    return [cast("Reader", importlib.import_module(f"...readers.{name}", __name__)) for name in READERS]
 
 
 def open_run(
@@ -89,23 +55,12 @@ def open_run(
     files = [f for f in files if f.path != ANSWERS or len(files) == 1]
     if not files:
         raise RunUnreadable(f"{shown}: {notes[0] if notes else 'the directory is empty'}")
-    files, dumped = _apart(files)
-    asked = readers()
-    contents: list[_Read] = []
+    files, dumped = apart(files)
     not_read: list[tuple[str, str]] = []
-    with _no_collection():
-        for file in _watched(files, progress) if progress else files:
-            content, reason = _read(file, asked)
-            if content is not None:
-                contents.append(_Read(file.path, content))
-                notes.extend(f"{file.path}: {note}" for note in content.notes)
-            elif reason:
-                not_read.append((file.path, reason))
-    monitored = [f for f in dumped if msprobe_monitor.by_name(f)]
-    watched = _watched(monitored, progress) if progress else monitored
-    contents += _monitored(watched, notes, not_read)
+    contents = read_all(files, progress, notes, not_read)
+    contents += read_monitored(dumped, progress, notes, not_read)
     contents += _added(beside or {}, contents)
-    saved = _checkpoint_files(files)
+    saved = checkpoint_files(files)
     alone = {c.content.format for c in contents} <= {SCRIPT, LIST}
     if not dumped and (not contents or (alone and not scripts_alone)):
         if any(read for _, read in saved):
@@ -123,28 +78,12 @@ def open_run(
     ).run()
 
 
-def _watched(files: list[RunFile], progress: Progress) -> Iterator[RunFile]:
-    """Yield the files, each telling `progress` of itself: its path, and the bytes done and to do of all."""
-    read = (f for f in files if kinds.passed_over(f.name, f.suffix) is None and f.size <= MAX_LOG)
-    sizes = {f.path: f.size for f in read}
-    total, done = sum(sizes.values()), 0
-    for file in files:
-        before, size = done, sizes.get(file.path, 0)
-
-        def at(share: float, file: RunFile = file, before: int = before, size: int = size) -> None:
-            progress(file.path, before + share * size, total)
-
-        at(0.0)
-        yield replace(file, watch=at)
-        done += size
-
-
-def _added(beside: Mapping[str, FileContent], there: Iterable[_Read]) -> Iterator[_Read]:
+def _added(beside: Mapping[str, FileContent], there: Iterable[Read]) -> Iterator[Read]:
     """Contents from elsewhere: once where the same text lies in the run, renamed where another one does."""
     texts = {read.path: read.content.script for read in there}
     for path, content in beside.items():
         if content.script not in texts.values():
-            yield _Read(f"named/{path}" if path in texts else path, content)
+            yield Read(f"named/{path}" if path in texts else path, content)
 
 
 def assembled(
@@ -154,96 +93,7 @@ def assembled(
     notes: Iterable[str] = (),
 ) -> Run:
     """One run out of files that have been read: path -> content."""
-    return _Assembly(root, [_Read(p, c) for p, c in contents.items()], not_read, list(notes)).run()
-
-
-def _apart(files: list[RunFile]) -> tuple[list[RunFile], tuple[RunFile, ...]]:
-    """Set the files of operator dumps apart: they are no logs, no settings and no checkpoints."""
-    from ..tensors.names import is_anchor, is_dump_file
-
-    if not any(map(is_anchor, files)):
-        return files, ()
-    dumped = {f.path for f in files if is_dump_file(f)}
-    return [f for f in files if f.path not in dumped], tuple(f for f in files if f.path in dumped)
-
-
-def _monitored(
-    monitored: Iterable[RunFile], notes: list[str], not_read: list[tuple[str, str]]
-) -> Iterator[_Read]:
-    """The curves in what msprobe's monitor wrote; its files are parts of a dump as well."""
-    for files in msprobe_monitor.folders(monitored):
-        contents, lost = msprobe_monitor.read_folder(files)
-        not_read.extend(lost)
-        for path, content in contents.items():
-            notes.extend(content.notes)
-            yield _Read(path, content)
-
-
-_BESIDE = frozenset({"trainer_state.json", ".metadata"})  # what lies beside weights and tells of them
-_INDEX = ".index.json"
-
-
-def _checkpoint_files(files: Iterable[RunFile]) -> list[tuple[RunFile, bool]]:
-    """Files of weights and what lies beside them; True: recognised as weights by the first bytes."""
-    near = [f for f in files if f.suffix in kinds.WEIGHTS or f.name in _BESIDE or f.name.endswith(_INDEX)]
-    if not any(f.suffix in kinds.WEIGHTS for f in near):
-        return []
-    from ..tensors.checkpoints import is_checkpoint
-
-    found = []
-    for file in near:
-        try:
-            found.append((file, is_checkpoint(file)))
-        except OSError:
-            continue
-    return found
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Hold the cyclic garbage collector: reading makes millions of objects, none of them in a cycle."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def _read(file: RunFile, asked: list[Reader]) -> tuple[FileContent | None, str | None]:
-    passed = kinds.passed_over(file.name, file.suffix)
-    if passed is not None:
-        return None, passed or None
-    if file.size == 0:
-        return None, "empty"
-    if file.size > MAX_LOG:
-        return None, f"larger than {MAX_LOG // 1024**2} MiB"
-    try:
-        if holds_samples(file):
-            return None, "data table"
-        for reader in asked:
-            if reader.sniff(file):
-                return reader.read(file), None
-    except OSError as error:
-        return None, error.strerror or "cannot be read"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return None, f"damaged: {str(error)[:120] or type(error).__name__}"
-    except Exception as error:  # one reader's bug costs one file, said in the report
-        return None, f"reader error: {type(error).__name__}: {str(error)[:120]}"
-    return None, _unread(file)
-
-
-def _unread(file: RunFile) -> str:
-    """Why no reader took a file, as far as its beginning tells."""
-    if file.head.startswith(b"version https://git-lfs"):
-        return "a pointer of Git LFS, the file itself is not here"
-    if file.size >= 64 * 1024**2:
-        return "not recognised (large)"
-    if not file.binary and csv_log.has_no_header(file):
-        return "no header: columns are not known"
-    printable = file.head.translate(None, bytes(range(9)) + bytes(range(14, 27)))
-    return "not recognised" if file.binary or len(printable) < len(file.head) else "no metrics in it"
+    return _Assembly(root, [Read(p, c) for p, c in contents.items()], not_read, list(notes)).run()
 
 
 class _Assembly:
@@ -252,7 +102,7 @@ class _Assembly:
     def __init__(
         self,
         root: Path,
-        contents: list[_Read],
+        contents: list[Read],
         not_read: tuple[tuple[str, str], ...],
         notes: list[str],
         saved: tuple[RunFile, ...] = (),
@@ -286,12 +136,12 @@ class _Assembly:
         curves, ranks, rewinds, all_series, earlier = self._curves(named)
         scripts = {r.path: r.content.script for r in mine if r.content.script}
         told = [s for read in mine for s in read.content.settings]
-        found = project.settings(scripts, (*told, *_optimizer_of(named), *_format_of(curves)))
+        found = project.settings(scripts, (*told, *optimizer_of(named), *format_of(curves)))
         settings = tuple(replace(s, value=clean(s.key, s.value)) for s in found)
         events = tuple(e for read in mine for e in _events(read)) + rewinds + self.resumes.get(unit, ())
-        facts, fact_files = _facts(mine, self.root.name)
-        resolved = _resolve(settings, events, facts)
-        if _predicts_tokens(curves):
+        facts, fact_files = facts_of(mine, self.root.name)
+        resolved = resolve(settings, events, facts)
+        if predicts_tokens(curves):
             resolved.pop("num_classes", None)  # Megatron lists its vision default of 1000 for every model
         curves = by_epochs(curves, resolved)
         info = self._info(mine, curves, resolved, facts, ranks, events)
@@ -322,9 +172,9 @@ class _Assembly:
 
     # ------------------------------------------------------------------------------------ which run
 
-    def _units(self) -> dict[str, list[_Read]]:
+    def _units(self) -> dict[str, list[Read]]:
         """Homes that hold curves (or, if none does, the root)."""
-        units: dict[str, list[_Read]] = defaultdict(list)
+        units: dict[str, list[Read]] = defaultdict(list)
         for read in self.contents:
             if _has_curves(read):
                 units[layout.home(read.path)].append(read)
@@ -334,12 +184,12 @@ class _Assembly:
         kept = layout.merged(sorted({same[home] for home in units}))
         kept |= _watched_over(units, kept)
         self.unit_of = {home: kept[same[home]] for home in units}
-        joined: dict[str, list[_Read]] = defaultdict(list)
+        joined: dict[str, list[Read]] = defaultdict(list)
         for home, reads in units.items():
             joined[self.unit_of[home]].extend(reads)
         return self._with_starts(joined)
 
-    def _with_starts(self, units: Mapping[str, list[_Read]]) -> dict[str, list[_Read]]:
+    def _with_starts(self, units: Mapping[str, list[Read]]) -> dict[str, list[Read]]:
         """Join folders that one run was written to, a new one at each start (`version_0`, `version_1`)."""
         found = dict(units)
         curves = {
@@ -353,7 +203,7 @@ class _Assembly:
             self.resumes[last] = tuple(starts.resumes(homes, curves))
         return found
 
-    def _contents_of(self, unit: str, units: list[str]) -> list[_Read]:
+    def _contents_of(self, unit: str, units: list[str]) -> list[Read]:
         mine = []
         for read in self.contents:
             if _has_curves(read):
@@ -365,7 +215,7 @@ class _Assembly:
 
     # ------------------------------------------------------------------------------------- curves
 
-    def _name(self, mine: list[_Read]) -> list[Series]:
+    def _name(self, mine: list[Read]) -> list[Series]:
         named = []
         told = sides.by_file({r.path: r.content.series for r in mine})
         for read in mine:
@@ -409,7 +259,7 @@ class _Assembly:
 
     def _info(
         self,
-        mine: list[_Read],
+        mine: list[Read],
         curves: Mapping[str, Series],
         settings: Mapping[str, Configured],
         facts: Mapping[str, Scalar],
@@ -430,11 +280,11 @@ class _Assembly:
             not_read=self.not_read,
             notes=tuple(dict.fromkeys(self.notes)),
             series=tuple(sorted(curves)),
-            context=_context(curves, settings, facts, ranks, events),
+            context=context_of(curves, settings, facts, ranks, events),
         )
 
 
-def _watched_over(units: Mapping[str, list[_Read]], kept: Mapping[str, str]) -> dict[str, str]:
+def _watched_over(units: Mapping[str, list[Read]], kept: Mapping[str, str]) -> dict[str, str]:
     """Homes of a monitor's files alone, each as part of the only run around it."""
     alone = {h for h, reads in units.items() if {r.content.format for r in reads} == {msprobe_monitor.FORMAT}}
     found = {}
@@ -446,11 +296,11 @@ def _watched_over(units: Mapping[str, list[_Read]], kept: Mapping[str, str]) -> 
     return {home: kept[p] for home, p in found.items() if parents.count(p) == 1}
 
 
-def _has_curves(read: _Read) -> bool:
+def _has_curves(read: Read) -> bool:
     return any(names.canonical(s.raw, s.split) for s in read.content.series)
 
 
-def _choose(units: Mapping[str, list[_Read]]) -> str:
+def _choose(units: Mapping[str, list[Read]]) -> str:
     """The run to look at: of those with a training loss worth judging, the one at the top, else the latest.
 
     Latest by the last wall time where every candidate records one, else by name (version_10 after version_9).
@@ -475,7 +325,7 @@ def _choose(units: Mapping[str, list[_Read]]) -> str:
     return max(candidates, key=layout.natural)
 
 
-def _last_wall(reads: list[_Read]) -> float:
+def _last_wall(reads: list[Read]) -> float:
     walls = [
         float(np.nanmax(s.walls))
         for r in reads
@@ -610,131 +460,10 @@ def _fraction(series: Series) -> Series:
     return series
 
 
-def _events(read: _Read) -> Iterable[Event]:
+def _events(read: Read) -> Iterable[Event]:
     rank = layout.rank(read.path)
     for event in read.content.events:
         yield event if event.rank is not None or rank is None else replace(event, rank=rank)
-
-
-_LIGHTNING = ("version:lightning", "version:pytorch-lightning", "version:pytorch_lightning")
-_OTHER_FRAMEWORKS = frozenset(
-    {"version:tensorflow", "version:mindspore", "version:paddlepaddle", "version:jax"}
-)
-
-
-def _facts(mine: list[_Read], root: str) -> tuple[dict[str, Scalar], dict[str, str]]:
-    """What is known of the run, and from which file. A log says what was in use, a list of packages what was
-    meant: it is last.
-    """
-    facts: dict[str, Scalar] = {}
-    files: dict[str, str] = {}
-    for read in sorted(mine, key=lambda r: r.content.format == "packages"):
-        for key, value in read.content.facts.items():
-            if key not in facts:
-                facts[key], files[key] = clean(key, value), read.path  # type: ignore[assignment]
-    if "framework" not in facts and not facts.keys() & _OTHER_FRAMEWORKS:
-        told = layout.by_lightning([r.path for r in mine], root)
-        told = told or next((files[key] for key in _LIGHTNING if key in facts), None)
-        if told is not None:
-            facts["framework"], files["framework"] = "pytorch", told
-    return facts, files
-
-
-def _resolve(
-    settings: tuple[Setting, ...], events: tuple[Event, ...], facts: Mapping[str, Scalar]
-) -> dict[str, Configured]:
-    from ..settings import resolve
-
-    return resolve(settings, events, facts)
-
-
-def _context(
-    curves: Mapping[str, Series],
-    settings: Mapping[str, Configured],
-    facts: Mapping[str, Scalar],
-    ranks: Mapping[int, Mapping[str, Series]],
-    events: tuple[Event, ...],
-) -> dict[str, Scalar]:
-    """Facts that rules may depend on (`applies_when`): only what is known stands here."""
-    found: dict[str, Scalar] = {}
-
-    def setting(key: str) -> Scalar:
-        value = settings[key].value if key in settings else None
-        return None if isinstance(value, tuple) else value
-
-    for key in ("precision", "world_size"):
-        if setting(key) is not None:
-            found[key] = setting(key)
-    if len(ranks) > 1:
-        size = found.get("world_size")
-        found["world_size"] = max(len(ranks), int(size) if isinstance(size, (int, float)) else 0)
-    optimizer = str(setting("optimizer") or "").lower()
-    if optimizer:
-        adam = ("adam", "lamb", "lion", "adafactor", "rmsprop", "adagrad", "adadelta", "muon", "sophia")
-        found["optimizer_family"] = "adam" if any(a in optimizer for a in adam) else "sgd"
-    for key in ("framework", "device"):
-        if facts.get(key) is not None:
-            found[key] = facts[key]
-    if any(e.kind in ("resume", "rewind") for e in events):
-        found["resumed"] = True
-    task = _task(curves, settings)
-    if task:
-        found["task"] = task
-    return dict(sorted(found.items()))
-
-
-def _task(curves: Mapping[str, Series], settings: Mapping[str, Configured]) -> str | None:
-    def logged(*metrics: str) -> bool:
-        return any(f"{s}/{m}" in curves for s in ("train", "eval") for m in metrics)
-
-    if "vocab_size" in settings or logged("perplexity", "bits") or _predicts_tokens(curves):
-        return "language-model"
-    if logged("accuracy", "f1", "auc", "error") or "num_classes" in settings:
-        return "classification"
-    if logged("mse", "rmse", "mae", "mape", "r2"):
-        return "regression"
-    return "reinforcement" if logged("reward") else None
-
-
-_MONITORED = re.compile(r"lr-([A-Za-z]{2,20})(?:[-/]\w{1,20})?")  # Lightning's LearningRateMonitor
-
-
-def _optimizer_of(named: Iterable[Series]) -> Iterator[Setting]:
-    """The optimizer that a learning rate is called after: "lr-AdamW"."""
-    for series in named:
-        match = _MONITORED.fullmatch(series.raw)
-        if series.name == "learning_rate" and match is not None:
-            line = int(series.lines[0]) if series.lines is not None and len(series.lines) else None
-            yield Setting("optimizer", match.group(1), series.file, line, 90)
-            return
-
-
-MOVED = 40  # trust in a number format that nobody names: below any setting that does, above a default
-_GROWN = 2.0  # from one logged scale to the next, by halves or doubles at least once
-
-
-def _format_of(curves: Mapping[str, Series]) -> Iterator[Setting]:
-    """A loss scale that moves is a dynamic scaler's, and only fp16 needs one.
-
-    A bare word such as "scale" may mean something else: the numbers must be of the size of a loss scale, and
-    one must be the half or the double of the one before it.
-    """
-    series = curves.get("loss_scale")
-    if series is None:
-        return
-    values = series.values[np.isfinite(series.values) & (series.values > 0)]
-    if len(values) < MIN_POINTS or float(np.max(values)) < 64:
-        return
-    ratios = np.exp2(np.abs(np.log2(values[1:] / values[:-1])))
-    if np.any(np.isclose(ratios, _GROWN, rtol=1e-3)):
-        line = int(series.lines[0]) if series.lines is not None and len(series.lines) else None
-        yield Setting("precision", "fp16", series.file, line, MOVED)
-
-
-def _predicts_tokens(curves: Mapping[str, Series]) -> bool:
-    """The training loss is called a language-model loss."""
-    loss = curves.get("train/loss")
-    return loss is not None and loss.raw.lower().replace("-", " ").replace("_", " ").startswith("lm loss")
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from traindoctor.probes.assembly.assemble import READERS, _read, readers
+from traindoctor.probes.assembly.contents import READERS, _read, readers
 from traindoctor.probes.files import RunFile, walk
 from traindoctor.probes.run import FileContent
 

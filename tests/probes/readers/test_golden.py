@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from traindoctor.probes.assembly.assemble import READERS, readers
+from traindoctor.probes.assembly.contents import READERS, readers
 from traindoctor.probes.files import RunFile
 from traindoctor.probes.readers import Reader
 from traindoctor.probes.run import FileContent

@@ -17,7 +17,8 @@ from time import process_time
 import pytest
 
 from traindoctor.probes.assembly import kinds
-from traindoctor.probes.assembly.assemble import READERS, open_run
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.assembly.contents import READERS
 from traindoctor.probes.files import RunFile, RunUnreadable, decode
 from traindoctor.probes.run import Run
 
