@@ -71,6 +71,7 @@ PARTS = (
     "thirteenth",
     "fourteenth",
     "fifteenth",
+    "sixteenth",
 )
 FEW = {
     "ninth": 4,
@@ -80,6 +81,7 @@ FEW = {
     "thirteenth": 8,
     "fourteenth": 6,
     "fifteenth": 6,
+    "sixteenth": 6,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(

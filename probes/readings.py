@@ -35,6 +35,7 @@ MODULES = (
     "code.evaluation.loops",
     "code.evaluation.metrics",
     "code.evaluation.quotients",
+    "code.evaluation.training_scored",
     "code.labels.masking",
     "code.labels.numbering",
     "code.labels.values",

@@ -195,12 +195,34 @@ class Script:
 
     @cached_property
     def backwards(self) -> tuple[ast.Call, ...]:
-        """Calls of backward: loss.backward(), accelerator.backward(loss), self.manual_backward(loss)."""
+        """Calls of backward: loss.backward(), accelerator.backward(loss), self.manual_backward(loss).
+
+        Left out is one that seeks the gradient of an input, as attacks and saliency maps do.
+        """
         return tuple(
             c
             for c in self.named("backward", "manual_backward")
             if self.function_name(c) not in ("backward", "forward", "manual_backward")
+            and not self.seeks_input(self.function_around(c))
         )
+
+    def seeks_input(self, function: Function | None) -> bool:
+        """The gradient of what the function is given is read in it, and nothing takes a step."""
+        if function is None or any(last_name(c.func) == "step" for c in of(function, ast.Call)):
+            return False
+        given = {a.arg for a in (*function.args.posonlyargs, *function.args.args)} - {"self", "cls"}
+        leaves = set()
+        for node in of(function, ast.Assign):
+            asks = any(last_name(c.func) == "requires_grad_" for c in of(node.value, ast.Call))
+            if asks and given & {n.id for n in of(node.value, ast.Name)}:
+                leaves |= {unparse(t) for t in node.targets}
+        for call in of(function, ast.Call):
+            if last_name(call.func) == "requires_grad_" and self.owner(call) in given:
+                leaves.add(self.owner(call))
+        for attribute in of(function, ast.Attribute):
+            if attribute.attr == "requires_grad" and isinstance(attribute.ctx, ast.Store):
+                leaves |= given & {unparse(attribute.value)}
+        return any(a.attr == "grad" and unparse(a.value) in leaves for a in of(function, ast.Attribute))
 
     @cached_property
     def train_loop(self) -> Loop | None:

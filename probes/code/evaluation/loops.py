@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 
-from ...readers._tree import names_in, of, unparse, walk
+from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
-from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
-from ..mindspore.steps import scored_where_trained
 from ..shared.checks import at, first, is_false_node, ok, outer_loop
-from ..shared.nodes import texts_in
-from ..shared.roles import model_calls, split_flags, split_of, trains
+from ..shared.roles import model_calls
 from ..shared.sides import either, words
-from ..splits.evaluated import evaluates_other_side
-from ..splits.learnt_and_scored import scored_where_learnt
-from ..tensorflow.graph_data import scored_on_training_run
 from ..trainers.trainer_settings import classes_over_words
 
 
@@ -248,7 +241,7 @@ def _same(name: str, owner: str) -> bool:
 
 
 def _gets(call: ast.Call, name: str) -> bool:
-    return any(_same(name, unparse(a)) for a in _all_given(call))
+    return any(_same(name, unparse(a)) for a in all_arguments(call))
 
 
 def _evaluates(call: ast.Call, name: str) -> bool:
@@ -263,187 +256,3 @@ def _evaluates(call: ast.Call, name: str) -> bool:
 def _assignments(source: Script, name: str) -> list[ast.Assign]:
     found = source.of(ast.Assign)
     return [n for n in found if any(unparse(t) == name for t in n.targets)]
-
-
-@probe()
-def evaluates_training_data(view: View) -> Finding:
-    """A loader with an evaluation name is built over the training data."""
-    return first(
-        view,
-        either(
-            _evaluates_training,
-            scored_where_trained,
-            evaluates_other_side,
-            scored_where_learnt,
-            scored_on_training_run,
-        ),
-        "the scripts show no evaluation loader",
-    )
-
-
-def _evaluates_training(source: Script) -> Finding | None:
-    seen = None
-    for node in source.of(ast.Assign):
-        if not (isinstance(node.value, ast.Call) and node.value.args):
-            continue
-        targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else node.targets
-        name = last_name(node.value.func)
-        scores = re.search(r"eval|valid|score|test|^val", name.lower()) is not None
-        if name != "DataLoader" and not scores:
-            continue
-        if not all(trains(split_of(unparse(t))) is False for t in targets):
-            continue
-        given = node.value.args[:1] if name == "DataLoader" else node.value.args
-        sides = {trains(split_of(n)) for a in given for n in _names(a) if _of_data(n)}
-        if sides - {None}:
-            seen = node
-        if True in sides and False not in sides:
-            return at(source, node, "what is evaluated is the training data")
-    trained = _scored_on_training(source)
-    if trained is not None:
-        return at(source, trained, "what is evaluated here is the training data")
-    twice = _one_source(source)
-    if twice is not None:
-        return at(source, twice, "what is evaluated is read from the training data")
-    return ok(source, seen, "evaluation reads its own data") if seen is not None else None
-
-
-_DATA_WORDS = re.compile(
-    r"(?i)^(?:(?:data)?(?:loader|set|iter)s?|data|d[lsf]|gen(?:erator)?|x[sb]?|y[sb]?|batch(?:es)?|mask|split|fold|subset"
-    r"|id(?:x|s)|ind(?:ex|ices)|frame|tensors?|arrays?|(?:sample|example|row|item|record|image|img|text|sentence|pair|graph"
-    r"|node|edge|feat|feature|input|label|target|sequence|seq|window|point|token|file|path|folder)s?)$"
-)
-
-
-def _of_data(name: str) -> bool:
-    """It says the side alone (`train`), or that these are data: no `training_assets`, no `train_args`."""
-    rest = [w for w in words(name.rsplit(".", 1)[-1]) if w not in ("train", "training")]
-    return not rest or any(_DATA_WORDS.match(w) for w in rest)
-
-
-_DATA = re.compile(r"(?i)(?:loader|data|dataset|_dl|_iter|_ds|_set)$")
-
-
-def _scored_on_training(source: Script) -> ast.AST | None:
-    """`val_loss = validate(model, train_loader)`, and `for x in train_loader` in a function `validate`.
-
-    A score that is named one of held-out data, or a function that goes over nothing else.
-    """
-    for node in source.of(ast.Assign, ast.For):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            name = last_name(node.value.func)
-            target = node.targets[0]
-            if (
-                isinstance(target, ast.Name)
-                and trains(split_of(target.id)) is False
-                and _SCORE.search(target.id)
-            ):
-                if re.search(r"(?i)eval|valid|test|score", name) and _handed_sides(node.value) == {True}:
-                    return node
-        elif isinstance(node, ast.For) and not takes_gradients(source, node):
-            if isinstance(node.target, ast.Name) and trains(split_of(node.target.id)) is False:
-                if _sides([node.iter]) == {True}:
-                    return node
-            function = source.function_around(node)
-            if function is None or trains(split_of(function.name)) is not False:
-                continue
-            if isinstance(node.iter, (ast.Name, ast.Attribute, ast.Call)) and _sides([node.iter]) == {True}:
-                parameters = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
-                own = parameters & names_in(node.iter) - {"self"}
-                # a bank of neighbours is made of the training data, and other data are scored by it
-                others = _sides(of(function, ast.Name, ast.Attribute))
-                if not own and False not in others:
-                    return node
-    return _held_out_unused(source)
-
-
-def _held_out_unused(source: Script) -> ast.Call | None:
-    """`test(model, train_loader)` is the only call of `test`, beside a `test_loader`."""
-    held = {
-        unparse(n)
-        for n in source.of(ast.Name, ast.Attribute)
-        if isinstance(n.ctx, ast.Store) and _DATA.search(unparse(n)) and trains(split_of(unparse(n))) is False
-    }
-    if not held:
-        return None
-    for name in {last_name(c.func) for c in source.calls}:
-        if trains(split_of(name)) is False and not re.search(
-            "(?i)train|fit|load|data|get|make|prepare", name
-        ):
-            calls = [c for c in source.named(name) if _handed_sides(c) and not _of_training_scores(source, c)]
-            if calls and all(_handed_sides(c) == {True} for c in calls):
-                return calls[0]
-    return None
-
-
-def _of_training_scores(source: Script, call: ast.Call) -> bool:
-    """In `eval_train_set()`: a function that is named for the scores of training data means them."""
-    name = source.function_name(call)
-    return "train" in words(name) and re.search(r"(?i)eval|score|perform|metric|acc", name) is not None
-
-
-def _handed_sides(call: ast.Call) -> set[bool]:
-    """The sides of the data that a call is handed as they are."""
-    return _sides([a for a in _all_given(call) if isinstance(a, (ast.Name, ast.Attribute))])
-
-
-_SCORE = re.compile(r"(?i)loss|acc|metric|score|auc|result|iou|f1|bleu|wer|ppl|prec|recall|error")
-
-
-def _sides(given: Iterable[ast.expr]) -> set[bool]:
-    """The sides of what is called data: loaders, sets, iterators."""
-    names = [unparse(n) for a in given for n in of(a, ast.Name, ast.Attribute)]
-    sides = {trains(split_of(n)) for n in names if _DATA.search(n)}
-    return {s for s in sides if s is not None}
-
-
-def _one_source(source: Script) -> ast.Assign | None:
-    """`train = Tags(cfg.train_csv)` and `val = Tags(cfg.train_csv)`: one place, called that of training.
-
-    Nothing that differs between the two calls may pick samples out of it.
-    """
-    functions = {n.name: n for n in source.of(ast.FunctionDef)}
-    made: dict[str, dict[bool, ast.Assign]] = {}
-    for node in source.of(ast.Assign):
-        if isinstance(node.value, ast.Call):
-            side = trains(split_of(unparse(node.targets[0])))
-            name = last_name(node.value.func)
-            if side is not None and (name in source.classes or name in functions):
-                made.setdefault(name, {}).setdefault(side, node)
-    for name, sides in made.items():
-        if len(sides) < 2:
-            continue
-        mine, theirs = (_all_given(sides[k].value) for k in (True, False))
-        places = {unparse(a) for a in mine} & {unparse(a) for a in theirs}
-        named = {trains(split_of(n)) for a in theirs for n in [*_names(a), *texts_in(a)]}
-        if False in named or not any(trains(split_of(p)) for p in places):
-            continue
-        owner: ast.AST = source.classes[name] if name in source.classes else functions[name]
-        flags = split_flags(source).get(owner, frozenset())
-        if not _picks(owner, flags):
-            return sides[False]
-    return None
-
-
-def _all_given(call: ast.expr) -> list[ast.expr]:
-    return all_arguments(call) if isinstance(call, ast.Call) else []
-
-
-def _picks(owner: ast.AST, flags: frozenset[str]) -> bool:
-    """By such a parameter samples are picked: `rows[:n] if fit else rows[n:]`, `x[x.fold == fold]`."""
-    for node in walk(owner):
-        if isinstance(node, (ast.If, ast.IfExp)) and flags & {unparse(n) for n in walk(node.test)}:
-            if any(isinstance(n.slice, (ast.Slice, ast.Name)) for n in of(node, ast.Subscript)):
-                return True
-            if any(
-                isinstance(a.value, ast.Call) and last_name(a.value.func) in ("range", "slice", "arange")
-                for a in of(node, ast.Assign)
-            ):
-                return True  # `rows = range(start, n)`: which rows are read further down
-        elif isinstance(node, (ast.Compare, ast.Slice)) and flags & {unparse(n) for n in walk(node)}:
-            return True
-    return False
-
-
-def _names(node: ast.expr) -> list[str]:
-    return [unparse(n) for n in of(node, ast.Name, ast.Attribute)]

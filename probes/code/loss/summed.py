@@ -145,7 +145,13 @@ def _sums_every_term(source: Script, call: ast.Call) -> bool:
 
 
 def _is_trained_on(source: Script, call: ast.Call) -> bool:
-    """The loss is not one that is only measured, without gradients or turned into a number at once."""
+    """The loss is not one that is only measured, without gradients or turned into a number at once.
+
+    Nor one whose gradient by an input is sought wherever it is taken, as attacks do.
+    """
+    taken = _calls_of(source, call) or [call]
+    if all(source.seeks_input(source.function_around(c)) for c in taken):
+        return False
     blocks = [p for p in source.above(call) if isinstance(p, ast.With)]
     if any("no_grad" in unparse(i.context_expr) for b in blocks for i in b.items):
         return False

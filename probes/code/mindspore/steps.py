@@ -13,6 +13,7 @@ from ...scripts.flow import Flow, flow
 from ...scripts.learning import gradient_makers, updates
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import same_value
 from ..shared.sides import literal
 
 
@@ -341,14 +342,14 @@ def scored_where_trained(source: Script) -> Finding | None:
     if not of_mindspore(source):
         return None
     models = {unparse(t) for n in source.of(ast.Assign) if _makes_model(n.value) for t in n.targets}
-    learnt = {
-        unparse(given)
+    learnt = [
+        given
         for c in source.named("train", "fit")
         if source.owner(c) in models
         if (given := keyword(c, "train_dataset") or (c.args[1] if len(c.args) > 1 else None)) is not None
-    }
+    ]
     scored = [c for c in source.named("eval") if source.owner(c) in models and c.args]
-    if scored and learnt and all(unparse(c.args[0]) in learnt for c in scored):
+    if scored and learnt and all(any(same_value(source, g, c.args[0]) for g in learnt) for c in scored):
         return at(source, scored[0], "what is evaluated is what the model was trained on")
     return None
 

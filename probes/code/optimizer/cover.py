@@ -184,7 +184,7 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
             base = mine.made(owner.value)
             if base is not None and base not in mine.source.modules:
                 return Cover(whole=True)  # an attribute of what is no model: a trainer, a bundle
-            if base is None and _switched_alone(mine, owner):
+            if (base is None and _switched_alone(mine, owner)) or _handed_to_trainer(mine, owner):
                 return Cover(whole=True)
             if base is not None and _holds_one(base) == owner.attr:
                 return Cover(whole=True)  # the only layer of what wraps it
@@ -220,6 +220,16 @@ def _switched_alone(mine: Flow, part: ast.Attribute) -> bool:
     run = {held, f"self.{held}"}
     called = {unparse(c.func) for c in mine.source.calls}
     return bool(names & switched) and not run & (switched | called)
+
+
+def _handed_to_trainer(mine: Flow, part: ast.Attribute) -> bool:
+    """The part goes as the model to what gets its optimizer: `Trainer(prior.flow, optimizer=opt)`."""
+    text = unparse(part)
+    names = {text} | {
+        unparse(t) for n in mine.source.of(ast.Assign) if unparse(n.value) == text for t in n.targets
+    }
+    given = [{unparse(g) for g in all_arguments(c)} for c in mine.source.calls]
+    return any(names & each and any(re.search(r"(?i)optim", g) for g in each) for each in given)
 
 
 def _is_apart(mine: Flow, name: str, made: ast.Call, part: str) -> bool:

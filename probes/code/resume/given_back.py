@@ -84,7 +84,8 @@ def _torch(source: Script) -> Finding | None:
     models = [c for c in loads if _kind(source, c) == "model"]
     if not models or not source.optimizer_calls:
         return None
-    saved = {_kind(source, c) for c in source.named("state_dict")} - {"model"}
+    held = source.named("state_dict")
+    saved = {_kind(source, c) for c in held if _is_saved_for(source, c, models[0])} - {"model"}
     given = {_kind(source, c) for c in source.named("load_state_dict")} - {"model"}
     missing = sorted(saved - given)
     if missing:
@@ -92,6 +93,17 @@ def _torch(source: Script) -> Finding | None:
     if not saved and not given:
         return None  # see `optimizer_not_saved`
     return ok(source, models[0], "what is saved is given back")
+
+
+def _is_saved_for(source: Script, saved: ast.Call, resumed: ast.Call) -> bool:
+    """The state is taken in the file that resumes, or by what this file imports and calls."""
+    file = source.place(resumed).file
+    if source.place(saved).file == file:
+        return True
+    function, owner = source.function_around(saved), source.class_around(saved)
+    names = {f.name for f in (function, owner) if f is not None}
+    own = {f.name for f in source.of(ast.FunctionDef, ast.ClassDef) if source.place(f).file == file}
+    return any(source.place(c).file == file for n in names - own for c in source.named(n))
 
 
 @probe()

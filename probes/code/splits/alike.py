@@ -268,6 +268,7 @@ def _selects(value: ast.expr) -> bool:
         "ConcatDataset",
         "ChainDataset",
         "concatenate_datasets",
+        "Subset",
         "filter",
         "select",
         "sample",
@@ -309,12 +310,17 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
 
 
 class _Whole(ast.NodeTransformer):
-    """Takes the rows that are chosen off what they are chosen of: `y[~is_val]` -> `y`."""
+    """Takes the rows that are chosen off what they are chosen of: `y[~is_val]`, `Subset(x, rows)`."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """Keep the items of tuples and dicts."""
         self.generic_visit(node)
-        return node if isinstance(node.slice, (ast.Constant, ast.Slice, ast.Tuple)) else node.value
+        return node if isinstance(node.slice, (ast.Constant, ast.Tuple)) else node.value
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """The whole of a subset."""
+        self.generic_visit(node)
+        return node.args[0] if last_name(node.func) == "Subset" and node.args else node
 
 
 def _doing(value: ast.expr) -> str:

@@ -79,7 +79,7 @@ def _held_out_of_training(source: Script) -> Finding | None:
             continue
         made_of = _data_of(one.value)
         sides = {side(unparse(n)) for n in made_of}
-        if sides - {None} == {True} and any(_idle(source, n) for n in made_of):
+        if sides - {None} == {True} and any(is_idle(source, n) for n in made_of):
             return at(
                 source, one.node, "what is evaluated is the training data, and the held-out data lie idle"
             )
@@ -135,7 +135,7 @@ def _scored(source: Script) -> Finding | None:
         handed = [a for a in all_arguments(call) if isinstance(a, (ast.Name, ast.Attribute)) or _item(a)]
         data = [a for a in handed if side(unparse(a)) is not None and not _OTHER.search(_word(a))]
         data = [a for a in data if not _is_switch(source, a)]
-        if data and all(side(unparse(a)) is True for a in data) and any(_idle(source, a) for a in data):
+        if data and all(side(unparse(a)) is True for a in data) and any(is_idle(source, a) for a in data):
             told = _told(source, call)
             if side(told) is not True:
                 return at(
@@ -182,7 +182,7 @@ def _item(node: ast.expr) -> bool:
     )
 
 
-def _idle(source: Script, data: ast.expr) -> bool:
+def is_idle(source: Script, data: ast.expr) -> bool:
     """The held-out counterpart of these training data is there, and nothing reads it."""
     if isinstance(data, ast.Subscript):
         return _idle_item(source, data)

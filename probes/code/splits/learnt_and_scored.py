@@ -216,7 +216,7 @@ def _judges(source: Script) -> frozenset[str]:
         if _ASIDE.search(function.name):
             continue
         names = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)} - {"self"}
-        loops = [n for n in of(function, ast.For) if names & names_in(n.iter)]
+        loops = [n for n in of(function, ast.For, ast.comprehension) if names & names_in(n.iter)]
         if loops and (_SCORES.search(function.name) or _QUIET.search(text)):
             found.add(function.name)
     return frozenset(found)
@@ -248,7 +248,7 @@ def _named_training(source: Script, node: ast.AST) -> bool:
 def scored_where_learnt(source: Script) -> Finding | None:
     """All that is scored while training goes on are the data that it learns from.
 
-    Counts for `validation_data`; elsewhere where data of another side are made and never scored in the loop.
+    Counts for `validation_data`; elsewhere where data of another side are made and never scored.
     """
     taught = {unparse(u.data) for u in learnt(source)}
     if not taught:
@@ -263,11 +263,16 @@ def scored_where_learnt(source: Script) -> Finding | None:
         seen = seen or one.node
         if not known(one):
             continue
-        others = [s for s in while_learning if not known(s)]
+        others = [s for s in scored(source) if not known(s) and (s.chooses or _validates(s))]
         fitted = isinstance(one.node, ast.Call) and last_name(one.node.func) in _FITS
         if fitted or (not others and _held_back(source)):
             return at(source, one.data, "what is scored here are the data that training learns from")
     return ok(source, seen, "other data are scored than learnt from") if seen is not None else None
+
+
+def _validates(one: Score) -> bool:
+    """The data have the name of validation data, and no `test`."""
+    return bool(set(words(unparse(one.data))) & _VALID)
 
 
 def _same(source: Script, one: ast.expr, other: ast.expr) -> bool:
@@ -294,7 +299,7 @@ def _side_of(node: ast.expr) -> bool | None:
 
 
 def _held_back(source: Script) -> bool:
-    """Data of another side are made, and nothing in the loop scores them."""
+    """Data of another side are made."""
     made = {
         t.id
         for node in source.of(ast.Assign)

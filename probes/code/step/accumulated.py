@@ -175,10 +175,19 @@ def _steps_too(source: Script, step: ast.Call, loop: ast.AST) -> bool:
 
 
 def _of_step(source: Script, clear: ast.Call, step: ast.Call) -> bool:
-    """What is cleared is what the step is of: the same optimizer, or a model."""
+    """What is cleared is what the step is of: the same optimizer, or the model that it was made of.
+
+    Where several optimizers step, a network is known to be of this one only by how this one was made.
+    """
     owner = source.owner(clear)
     mine = {source.owner(step), *(unparse(a) for a in step.args)}
-    return owner in mine or not re.search(r"opt", owner.lower())
+    if owner in mine:
+        return True
+    others = {o for s in source.steps for o in (source.owner(s), *map(unparse, s.args))} - mine
+    if owner in others or owner.lower() in source.optimizers or re.search(r"opt", owner.lower()):
+        return False
+    made = [n.value for n in source.of(ast.Assign) if any(unparse(t) in mine for t in n.targets)]
+    return not others or any(owner in map(unparse, of(v, ast.Name, ast.Attribute)) for v in made)
 
 
 @probe()

@@ -215,13 +215,13 @@ def _stepped_early(
     inside = set(walk(loop[0]))
     steps = [s for s in source.steps if s in inside]
     here = [s for s in steps if (b := source.statement(s)) is not None and source.parents.get(b) is loop[0]]
-    if not steps or len(here) != len(steps) or any(s.lineno > backward.lineno for s in steps):
+    if not steps or len(here) != len(steps) or any(_position(s) > _position(backward) for s in steps):
         return None
-    mine = [c for c in clears if c in inside and c.lineno < backward.lineno]
+    mine = [c for c in clears if c in inside and _position(c) < _position(backward)]
     late = [c for c in clears if c in inside and c not in mine]
-    first = min((c.lineno for c in mine), default=None)
+    first = min(map(_position, mine), default=None)
     plain = all(source.parents.get(source.statement(c) or c) is loop[0] for c in mine)
-    return steps[0] if plain and not late and first is not None and first < steps[0].lineno else None
+    return steps[0] if plain and not late and first is not None and first < _position(steps[0]) else None
 
 
 def _in_turn(source: Script, clear: ast.stmt | ast.expr) -> bool:

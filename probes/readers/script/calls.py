@@ -135,13 +135,17 @@ SOUGHT_TENSOR = re.compile(
 )
 
 
+_WEIGHTS = re.compile(
+    r"(?i)param|group|variables|vars$|weight|kernels$|^[wb]\d?$|bias"
+)  # names of a model's own
 _MADE = ("tensor", "zeros", "ones", "empty", "rand", "randn", "Parameter")  # a tensor, out of numbers alone
 
 
 def moves_one_tensor(call: ast.Call) -> bool:
-    """Whether an optimizer gets single tensors alone, none of them weights: `Adam([self.mask], lr=0.3)`.
+    """Whether an optimizer gets single tensors alone, none of them a network's: `Adam([self.mask], lr=0.3)`.
 
-    One that is made on the spot is nobody's weight: `SGD([torch.zeros(1, requires_grad=True)], lr=0)`.
+    One that is made on the spot is nobody's weight: `SGD([torch.zeros(1, requires_grad=True)], lr=0)`. One
+    alone makes no network, unless it is named as weights are: `Adam([physics.filter], lr=0.1)`.
     """
 
     def single(node: ast.expr) -> bool:
@@ -152,7 +156,11 @@ def moves_one_tensor(call: ast.Call) -> bool:
         return isinstance(node, (ast.Name, ast.Attribute)) and bool(SOUGHT_TENSOR.search(last_name(node)))
 
     given = call.args[0] if call.args else keyword(call, "params")
-    return isinstance(given, ast.List) and bool(given.elts) and all(map(single, given.elts))
+    if not isinstance(given, (ast.List, ast.Tuple)) or not given.elts:
+        return False
+    only = given.elts[0] if len(given.elts) == 1 else None
+    alone = isinstance(only, (ast.Name, ast.Attribute)) and not _WEIGHTS.search(last_name(only))
+    return alone or all(map(single, given.elts))
 
 
 def first_given(call: ast.Call) -> ast.expr | None:

@@ -6,7 +6,7 @@ import pytest
 
 from traindoctor.engine.model import RunInfo, State
 from traindoctor.probes.code.evaluation.averages import average_of_wrong_count
-from traindoctor.probes.code.evaluation.loops import evaluates_training_data
+from traindoctor.probes.code.evaluation.training_scored import evaluates_training_data
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run
 
