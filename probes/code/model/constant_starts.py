@@ -99,6 +99,7 @@ def _zero_init(source: Script) -> Finding | None:
             or _no_weight(source, target)
             or _made_for_it(source, node)
             or _MODULATES.search(text)
+            or _beside_drawn_table(source, target)
         ):
             continue
         if may_start_at_zero(source, target, node):
@@ -127,6 +128,31 @@ def _zero_init(source: Script) -> Finding | None:
         return None
     seen = seen or next(iter(source.named(*_DRAWS)), None)
     return ok(source, seen, "weights are initialised at random") if seen is not None else None
+
+
+def _beside_drawn_table(source: Script, target: ast.expr) -> bool:
+    """One table of two starts at zero, as that of contexts in word2vec, and the other is drawn."""
+    owner, layer = source.class_around(target), _layer_of(target)
+    if owner is None or layer is None:
+        return False
+    tables: set[str] = set()
+    for node in of(owner, ast.Assign):
+        pairs = (
+            zip(node.targets[0].elts, node.value.elts, strict=False)
+            if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
+            else [(node.targets[0], node.value)]
+        )
+        tables |= {
+            unparse(n) for n, v in pairs if isinstance(v, ast.Call) and last_name(v.func) == "Embedding"
+        }
+    constant = {_layer_of(given) for _, given in _constants_given(source)} & tables
+    return layer in tables and constant != tables
+
+
+def _layer_of(target: ast.expr) -> str | None:
+    """`self.out.weight.data` -> "self.out"."""
+    base = target.value if isinstance(target, ast.Attribute) and target.attr == "data" else target
+    return unparse(base.value) if isinstance(base, ast.Attribute) and base.attr == "weight" else None
 
 
 def _over_ordinary_layers(loop: ast.If | ast.For) -> bool:

@@ -77,17 +77,46 @@ def _of_settings(source: Script, node: ast.AST, value: ast.expr) -> bool:
 
 
 def _wrapped(source: Script, node: ast.AST) -> bool:
-    """A finished model is handed over, frozen and put into evaluation mode: a calibrator trains around it."""
+    """A finished model is handed over and frozen, and what is made around it trains: a calibrator, LoRA.
+
+    It is put into evaluation mode, or its class makes weights of its own beside it.
+    """
     function = source.function_around(node)
     if function is None or function.name != "__init__":
         return False
     given = {a.arg for a in function.args.args} - {"self"}
     loops = [p for p in source.above(node) if isinstance(p, ast.For)]
-    frozen = {n.id for p in loops for n in of(p.iter, ast.Name)} & given
     quiet = {
         source.owner(c).removeprefix("self.") for c in of(function, ast.Call) if last_name(c.func) == "eval"
     }
-    return bool(frozen & quiet)
+    if {n.id for p in loops for n in of(p.iter, ast.Name)} & given & quiet:
+        return True
+    statement = source.statement(node)
+    places = [*(p.iter for p in loops), *([statement] if statement is not None else [])]
+    frozen = {unparse(n) for place in places for n in _parts(place)}
+    handed = given & frozen
+    for kept in of(function, ast.Assign):
+        if frozen & {unparse(t) for t in kept.targets}:
+            handed |= given & names_in(kept.value)
+    own = [
+        n
+        for n in of(function, ast.Assign)
+        if isinstance(n.value, ast.Call) and _NEW_WEIGHTS.search(last_name(n.value.func))
+        if not handed & {unparse(a) for a in n.value.args} and unparse(n.targets[0]).startswith("self.")
+    ]
+    return bool(handed and own)
+
+
+_NEW_WEIGHTS = re.compile(
+    r"^(?:Parameter|Linear|Conv[123]d|Embedding|Sequential|ModuleList|ModuleDict|GRU|LSTM)$"
+)
+
+
+def _parts(node: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
+    """Names and attributes of self: `self.base.weight` -> `self.base`."""
+    for part in of(node, ast.Name, ast.Attribute):
+        if isinstance(part, ast.Name) or unparse(part.value) == "self":
+            yield part
 
 
 def _rate_of_zero(source: Script, node: ast.AST) -> bool:
@@ -107,7 +136,7 @@ def _is_single(owner: ast.expr) -> bool:
     return _SINGLE.search(unparse(owner)) is not None
 
 
-_ADAPTS = re.compile(r"(?i)lora\b|lora_|adapter|peft|prefix_?tun|prompt_?tun|linear_?(?:prob|eval)")
+_ADAPTS = re.compile(r"(?i)(?<![a-z])lora|adapter|peft|prefix_?tun|prompt_?tun|linear_?(?:prob|eval)")
 
 
 def freezes_untrained(source: Script) -> Finding | None:
@@ -117,7 +146,23 @@ def freezes_untrained(source: Script) -> Finding | None:
         off = [(n, o) for n, o, _ in switches(source) if source.place(n) in found.where]
         if _ADAPTS.search(source.code) or any(extracts_features(source, n, o) for n, o in off):
             return None
+        if off and all(_everything(source, n) for n, _ in off) and _takes_what_is_on(source):
+            return None  # nothing would train, had not something new been put in its place
     return found
+
+
+def _everything(source: Script, node: ast.AST) -> bool:
+    """In `for p in model.parameters():`, on no condition: all of a model is switched off."""
+    around = list(source.above(node))
+    loops = [p for p in around if isinstance(p, ast.For)]
+    tested = any(isinstance(p, ast.If) for p in around[: around.index(loops[0])]) if loops else True
+    return not tested and re.fullmatch(r"\w+\.(?:named_)?parameters\(\)", unparse(loops[0].iter)) is not None
+
+
+def _takes_what_is_on(source: Script) -> bool:
+    """`[p for p in model.parameters() if p.requires_grad]` is what trains."""
+    picked = [n for n in source.of(ast.comprehension) if any("requires_grad" in unparse(i) for i in n.ifs)]
+    return bool(picked) or any("requires_grad" in unparse(c) for c in source.named("filter"))
 
 
 def switches(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:

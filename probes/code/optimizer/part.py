@@ -62,10 +62,22 @@ def _optimizer_part(source: Script) -> Finding | None:
         if cover.part:
             if _features_only(source):
                 return None  # the rest is switched off as well: features that were trained elsewhere
-            if _rest_elsewhere(source, cover.part):
+            if _rest_elsewhere(source, cover.part) or _rest_switched_off(source, cover.owner):
                 return None
             return at(source, call, f"the optimizer receives only {cover.part}")
     return None
+
+
+def _rest_switched_off(source: Script, part: str) -> bool:
+    """The class that makes `model.hint` switches the gradients of another of its attributes off."""
+    name = part.rpartition(".")[2]
+    for node, owner, value in switches(source):
+        held = source.class_around(node)
+        if name and held is not None and switches_off(value):
+            made = {unparse(t) for n in of(held, ast.Assign) for t in n.targets}
+            if f"self.{name}" in made and f"self.{name}" not in unparse(source.statement(node) or owner):
+                return True
+    return False
 
 
 def _rest_elsewhere(source: Script, part: str) -> bool:

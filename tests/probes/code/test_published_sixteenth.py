@@ -281,3 +281,105 @@ def test_rows_that_are_chosen_are_not_processed(halves: str, told: bool) -> None
     text = CUT.replace("{HALVES}", halves)
 
     assert (state("script-splits-processed-differently", text) == P) is told
+
+
+# ------------------------------------------------------------------------ parts that are kept as they are
+
+ADAPTED = """
+import torch
+import torch.nn as nn
+class Adapted(nn.Module):
+    def __init__(self, base, size):
+        super().__init__()
+        self.base = {BASE}
+        {OFF}
+        self.extra = {EXTRA}
+    def forward(self, x):
+        return self.base(x) + self.extra(x)
+model = Adapted({GIVEN}, 8)
+opt = torch.optim.SGD({PARAMETERS}, lr=0.1)
+for x, y in loader:
+    opt.zero_grad()
+    nn.functional.mse_loss(model(x), y).backward()
+    opt.step()
+"""
+LOOP = "for p in self.base.parameters():\n            p.requires_grad = False"
+
+
+@pytest.mark.parametrize(
+    ("base", "off", "extra", "parameters", "told"),
+    [
+        (
+            "base",
+            "self.base.weight.requires_grad_(False)",
+            "nn.Linear(size, size)",
+            "model.parameters()",
+            False,
+        ),
+        ("base", LOOP, "nn.Parameter(torch.zeros(size))", "model.parameters()", False),
+        ("nn.Linear(size, size)", LOOP, "nn.Linear(size, size)", "model.parameters()", True),
+        ("base", LOOP, "abs", "model.parameters()", True),
+        ("base.requires_grad_(False)", "pass", "nn.Linear(size, size)", "model.extra.parameters()", False),
+        ("nn.Linear(size, size)", "pass", "nn.Linear(size, size)", "model.extra.parameters()", True),
+    ],
+)
+def test_what_is_handed_over_and_frozen(base: str, off: str, extra: str, parameters: str, told: bool) -> None:
+    text = ADAPTED.replace("{BASE}", base).replace("{OFF}", off).replace("{EXTRA}", extra)
+    text = text.replace("{PARAMETERS}", parameters).replace("{GIVEN}", "nn.Linear(8, 8)")
+
+    assert (state("script-part-not-trained", text) == P) is told
+
+
+REPLACED = """
+import torch
+for p in model{PART}.parameters():
+    p.requires_grad_(False)
+swap_layers(model)
+opt = torch.optim.AdamW({PARAMETERS}, lr=1e-4)
+for x, y in loader:
+    opt.zero_grad()
+    model(x, y).backward()
+    opt.step()
+"""
+ON = "[p for p in model.parameters() if p.requires_grad]"
+
+
+@pytest.mark.parametrize(
+    ("part", "parameters", "told"),
+    [("", ON, False), ("", "model.parameters()", True), (".encoder", ON, True)],
+)
+def test_all_is_switched_off_and_something_trains(part: str, parameters: str, told: bool) -> None:
+    text = REPLACED.replace("{PART}", part).replace("{PARAMETERS}", parameters)
+
+    assert (state("script-part-not-trained", text) == P) is told
+
+
+TABLES = """
+import torch
+import torch.nn as nn
+class SkipGram(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        self.u = nn.Embedding(n, d)
+        self.v = nn.Embedding(n, d)
+        {START}
+    def forward(self, a, b):
+        return (self.u(a) * self.v(b)).sum(-1)
+model = SkipGram(9, 4)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for a, b, y in loader:
+    opt.zero_grad()
+    nn.functional.binary_cross_entropy_with_logits(model(a, b), y).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        ("nn.init.zeros_(self.v.weight)", False),
+        ("nn.init.zeros_(self.v.weight)\n        nn.init.zeros_(self.u.weight)", True),
+    ],
+)
+def test_one_of_two_tables_at_zero(start: str, told: bool) -> None:
+    assert (state("script-zero-init", TABLES.replace("{START}", start)) == P) is told
