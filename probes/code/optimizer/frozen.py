@@ -85,6 +85,7 @@ def _wrapped(source: Script, node: ast.AST) -> bool:
     if function is None or function.name != "__init__":
         return False
     given = {a.arg for a in function.args.args} - {"self"}
+    given -= {unparse(t) for n in of(function, ast.Assign) for t in n.targets}  # made anew here
     loops = [p for p in source.above(node) if isinstance(p, ast.For)]
     quiet = {
         source.owner(c).removeprefix("self.") for c in of(function, ast.Call) if last_name(c.func) == "eval"

@@ -205,7 +205,12 @@ def test_axes_that_are_joined_have_no_order(shape: str, expected: bool) -> None:
     ("given", "expected"),
     [
         ("for p in model.parameters():\n            p.requires_grad = False\n        model.eval()", False),
-        ("for p in model.parameters():\n            p.requires_grad = False", True),
+        ("for p in model.parameters():\n            p.requires_grad = False", False),
+        (
+            "model = nn.Linear(4, 4)\n"
+            "        for p in model.parameters():\n            p.requires_grad = False",
+            True,
+        ),
         (
             "if lr == 0:\n            for p in model.parameters():\n                p.requires_grad = False",
             False,
