@@ -72,6 +72,7 @@ PARTS = (
     "fourteenth",
     "fifteenth",
     "sixteenth",
+    "seventeenth",
 )
 FEW = {
     "ninth": 4,
@@ -82,6 +83,7 @@ FEW = {
     "fourteenth": 6,
     "fifteenth": 6,
     "sixteenth": 6,
+    "seventeenth": 6,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
