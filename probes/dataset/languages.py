@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,41 @@ TOLD = 0.6  # share of pairs that tell their sides, in two languages
 EXCHANGED, COPIED = 0.01, 0.05  # shares from which on it is no single line; names stand in both languages
 FEW = 5
 _WORD = re.compile(r"[^\W\d_]+")
+
+
+_CODE = re.compile(r"(?:[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?|source|target|src|tgt)")
+
+
+def sides(row: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The two texts of a row in Hugging Face's form, {"translation": {"en": ..., "de": ...}}."""
+    found = row.get("translation")
+    if not isinstance(found, Mapping):  # as one level of nesting is read
+        found = {k.partition(".")[2]: v for k, v in row.items() if k.startswith("translation.")}
+    if len(found) != 2:
+        return None
+    (one, a), (other, b) = found.items()
+    good = isinstance(a, str) and isinstance(b, str) and _CODE.fullmatch(one) and _CODE.fullmatch(other)
+    return (a, b) if good else None
+
+
+class Gather:
+    """Pairs of texts in rows as they were read."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[str, str]] = []
+        self.places: list[Place] = []
+
+    def add(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Place]) -> None:
+        """Take the next rows."""
+        for row, place in zip(rows, places, strict=True):
+            pair = sides(row) if len(self.pairs) < MOST else None
+            if pair is not None:
+                self.pairs.append(pair)
+                self.places.append(place)
+
+    def found(self) -> Chats | None:
+        """Return what was found."""
+        return of(self.pairs, self.places)
 
 
 def _words(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.model import Place
-from . import chats, codes, dated, groups, named, naming, series, splits, token_rows
+from . import chats, codes, dated, groups, languages, named, naming, series, splits, token_rows
 from .gather import ColumnGather, HashGather, LabelGather, Problems, Reservoir
 from .model import SAMPLE, UNIQUE, Part, Split, TokenRows
 
@@ -56,7 +56,8 @@ class TableGather:
             g for g in (dated.of(self.names), groups.of(self.names), named.of(self.names)) if g is not None
         ]
         self.series = series.of(self.names, label)
-        self.chats = chats.of(self.names)
+        translated = any(n.partition(".")[0] == "translation" for n in self.names)
+        self.chats = languages.Gather() if translated else chats.of(self.names)
         self.token_rows = token_rows.of(self.names)
         self.seed, self.target = seed, target
         self.divided: splits.Divided | None = None

@@ -115,6 +115,7 @@ def read_tokens(files: Sequence[RunFile], split: Split, there: Mapping[str, RunF
 FEW_IDS = 2**20  # ids up to which they are counted one by one
 SPECIAL = 4  # the first ids, and as many last ones, are those of special tokens in most vocabularies
 LEAST_DOUBLED, EVENLY = 100, 0.02
+LETTERS = 300  # ids up to which they may be letters or bytes
 
 
 class _Tally:
@@ -138,6 +139,8 @@ class _Tally:
         """A special id that stands there by twos throughout: it was added twice."""
         if not len(self.counts) or not files:
             return ()
+        if len(self.counts) <= LETTERS:  # a line break that parts paragraphs comes by twos
+            return (TokenRows("token ids", int(self.counts.sum())),)
         ends = [*range(SPECIAL), *range(max(SPECIAL, len(self.counts) - SPECIAL), len(self.counts))]
         for one in ends:
             count = int(self.counts[one]) if one < len(self.counts) else 0

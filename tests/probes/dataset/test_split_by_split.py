@@ -77,6 +77,9 @@ def test_special_tokens_in_files_of_ids(tmp_path: Path) -> None:
     letters = np.where(train == 300, 301, train)  # a word that now and then follows itself
     assert reading("data-token-rows-odd", tokens(tmp_path / "words", letters, val)).state is A
 
+    lines = np.where(train > 90, 1 + train % 90, train)  # letters: a line break parts paragraphs
+    assert reading("data-token-rows-odd", tokens(tmp_path / "letters", doubled(lines), lines)).state is A
+
     without = tokens(tmp_path / "without", train, val[val != 1])
     assert "token id 1 " in reading("splits-written-differently", without).why
     few = tokens(tmp_path / "few", train, val[val != 1][:4000])
@@ -170,3 +173,19 @@ def test_sides_of_translations(
     found = reading("chats-malformed", pairs(tmp_path / "set", change, other))
     assert found.state is state
     assert why in found.why
+
+
+def test_translations_of_hugging_face(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for name, every in (("sound", 10_000), ("crossed", 4)):
+        rows = []
+        for i in range(300):
+            pair = [said(random), said(random, DE)]
+            rows.append(
+                {"translation": dict(zip(("en", "de"), pair[:: -1 if i % every == 1 else 1], strict=True))}
+            )
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+
+    assert reading("chats-malformed", tmp_path / "sound").state is A
+    assert "exchanged" in reading("chats-malformed", tmp_path / "crossed").why
