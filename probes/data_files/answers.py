@@ -36,8 +36,18 @@ def column_is_label(data: DataSet, view: View, least: int, each: int) -> Finding
 
 @needs_data
 def column_separates_classes(data: DataSet, view: View, least: int, each: int, other: float) -> Finding:
-    """One column parts two classes at one threshold without an error, no other comes near; suspected."""
+    """One column parts two classes at one threshold without an error, no other comes near; suspected.
+
+    Or it is empty in all rows of some classes and filled in all others.
+    """
     del view
+    for part in data.training:
+        for name, classes in part.gaps.items() if part.labels is not None and part.labels.classes else ():
+            why = (
+                f"{name} of {said_of(part)} is empty in the rows of {', '.join(classes[:4])} and filled in "
+                "all others: whether it is there tells the class; suspected, not proven"
+            )
+            return present(why, value=1.0, threshold=other, where=(Place(part.files[0]),))
     found = _looked(data, least, each)
     for part, one in found:
         for a in one.found:

@@ -291,6 +291,7 @@ def splits_written_differently(data: DataSet, view: View, share: float, none: fl
                 for what, a, b in (
                     ("capital letters", mine.capitals / counts[0], other.capitals / counts[1]),
                     ("marks such as full stops", mine.marks / counts[0], other.marks / counts[1]),
+                    ("tags of HTML", mine.tagged / counts[0], other.tagged / counts[1]),
                 ):
                     if max(a, b) >= share and min(a, b) <= none:
                         why = f"{what} stand in {a:.0%} of {mine.name} in training, in {b:.0%} in {held.name}"
@@ -338,7 +339,11 @@ def constant_columns(data: DataSet, view: View) -> Finding:
     del view
     parts = [p for p in data.training if p.kind in (*RAW, "array", "batches") and p.looked >= 20]
     still = [(p, c) for p, c in columns_of(parts) if c.constant and c.number and c.missing < 0.5 * c.count]
-    found = [(p, c) for p, c in still if not (_one_of_many(p, c) or _OF_PICTURE.search(c.name))]
+    found = [
+        (p, c)
+        for p, c in still
+        if not (_one_of_many(p, c) or _OF_PICTURE.search(c.name)) and (p.kind == "batches" or _quantities(p))
+    ]
     if found:
         named = ", ".join(c.name for _, c in found[:4])
         never = "never changes" if len(found) == 1 else "never change"
@@ -347,6 +352,13 @@ def constant_columns(data: DataSet, view: View) -> Finding:
     if not any(p.columns for p in parts):
         return unknown("no table or array of at least 20 samples among the training data")
     return absent(f"every column changes over {said_of_all(parts)}", value=0)
+
+
+def _quantities(part: Part) -> bool:
+    """Whether another column of numbers changes: pairs of ids with a score of 1 are no inputs."""
+    return part.kind == "array" or any(
+        c.number and not (c.constant or c.counting or is_identifier(c.name)) for c in part.columns
+    )
 
 
 def _one_of_many(part: Part, column: Column) -> bool:

@@ -124,6 +124,7 @@ class ColumnGather:
         self.dates: Counter[str] = Counter()  # way of writing a date -> cells
         self.dates_at: dict[str, Place] = {}
         self.capitals = self.marks = 0  # texts with a capital letter, with a full stop or its like
+        self.tagged = 0  # with tags of HTML
         self.ended = self.longest = 0  # that end with one; characters of the longest
         self.broken: Counter[int] = Counter()  # characters of texts that do not -> texts
         self.commas = 0  # of these with a decimal comma
@@ -225,6 +226,7 @@ class ColumnGather:
         if naming.is_text(self.name):
             self.capitals += sum(c != c.lower() for c in cells)
             self.marks += sum(not _MARKS.isdisjoint(c) for c in cells)
+            self.tagged += sum("</" in c or "<br" in c for c in cells)
             self.ended += sum(c[-1:] in _AT_END for c in cells if c)
             self.longest = max(self.longest, max(map(len, cells), default=0))
             self.broken.update(len(c) for c in cells if c and c[-1:] not in _AT_END)
@@ -285,6 +287,7 @@ class ColumnGather:
             dates_at=dict(self.dates_at),
             capitals=self.capitals,
             marks=self.marks,
+            tagged=self.tagged,
             ended=self.ended,
             longest=self.longest,
             cut=self.broken[self.longest] + self.broken[self.longest - 1],

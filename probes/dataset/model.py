@@ -88,7 +88,8 @@ class Column:
     counting: bool = False  # it numbers the rows: one more in each
     capitals: int = 0  # of a text that a model reads: cells with a capital letter
     marks: int = 0  # and with a mark between words
-    ended: int = 0  # and that end with one
+    tagged: int = 0  # and with tags of HTML
+    ended: int = 0  # and that end with a mark
     longest: int = 0  # characters of the longest
     cut: int = 0  # of as many (or one less), and without a mark at their end
 
@@ -269,6 +270,7 @@ class Part:
     folder_classes: Mapping[str, str] = field(default_factory=dict)  # image file -> class of its folder
     field_rows: Mapping[str, int] = field(default_factory=dict)  # inputs of an array file -> samples in them
     label_rows: Mapping[str, int] = field(default_factory=dict)  # its labels, one each -> samples
+    gaps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # column -> classes that lack it
     bits: float = 0.0  # of a row: -log2 of the chance that two are equal, if columns did not depend
     blank: tuple[Place, ...] = ()  # pictures of one colour, silent recordings
     filled: int = 0  # pictures or recordings in which something was looked for

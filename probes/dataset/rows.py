@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.model import Place
-from . import chats, codes, dated, groups, languages, named, naming, series, splits, token_rows
+from . import chats, codes, dated, gaps, groups, languages, named, naming, series, spans, splits, token_rows
 from .gather import ColumnGather, HashGather, LabelGather, Problems, Reservoir
 from .model import SAMPLE, UNIQUE, Part, Split, TokenRows
 
@@ -57,7 +57,14 @@ class TableGather:
         ]
         self.series = series.of(self.names, label)
         translated = any(n.partition(".")[0] == "translation" for n in self.names)
-        self.chats = languages.Gather() if translated else chats.of(self.names)
+        self.chats: chats.ChatGather | languages.Gather | spans.Gather | None = (
+            languages.Gather()
+            if translated
+            else spans.Gather()
+            if spans.is_spans(self.names)
+            else chats.of(self.names)
+        )
+        self.gaps = gaps.Gaps() if self.label_at >= 0 else None
         self.token_rows = token_rows.of(self.names)
         self.seed, self.target = seed, target
         self.divided: splits.Divided | None = None
@@ -81,8 +88,17 @@ class TableGather:
         self.rows += len(rows)
         found = list(zip(*rows, strict=True))
         parsed: dict[int, Any] = {}
+        empty: dict[str, Sequence[int]] = {}
         for at, cells in enumerate(found):
-            parsed[at] = self._column(at, cells, place)
+            before = self.columns[at].missing
+            parsed[at] = values = self._column(at, cells, place)
+            if self.columns[at].missing > before and at != self.label_at:
+                gone = (
+                    [i for i, c in enumerate(cells) if not c.strip()] if values is None else np.isnan(values)
+                )
+                empty[self.names[at]] = gone if values is None else np.flatnonzero(gone).tolist()
+        if self.gaps is not None:
+            self.gaps.add([c.strip() for c in found[self.label_at]], empty)
         self._hash(found, parsed, numbers, file)
         if self.labels is not None and self.label_at >= 0:
             values = parsed[self.label_at]
@@ -252,6 +268,7 @@ class TableGather:
             notes,
             hashed="rows",
             bits=self._bits(),
+            gaps=self.gaps.found() if self.gaps is not None else {},
             times=next((g.found() for g in self.beside if isinstance(g, dated.Dated)), None),
             groups=next((g.found() for g in self.beside if isinstance(g, groups.Groups)), ()),
             chats=self.chats.found() if self.chats is not None else None,

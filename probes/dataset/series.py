@@ -119,8 +119,8 @@ def _stills(series: Sequence[Floats]) -> list[tuple[int, int, int]]:
     """
     every = np.concatenate(series)
     every = every[np.isfinite(every)]
-    if len(np.unique(every)) < DISTINCT:
-        return []
+    if len(np.unique(every)) < DISTINCT or all(_one_way(s) for s in series):
+        return []  # a count that goes on rests where nothing happens
     ends = {float(every.min()), float(every.max()), 0.0}
     runs = [_runs(s) for s in series]
     lengths = np.concatenate([n for _, n in runs])
@@ -137,6 +137,11 @@ def _stills(series: Sequence[Floats]) -> list[tuple[int, int, int]]:
         ]
         found += standing if len(standing) <= OFTEN else []
     return found
+
+
+def _one_way(values: Floats) -> bool:
+    steps = np.diff(values[np.isfinite(values)])
+    return bool((steps >= 0).mean() >= 0.99 or (steps <= 0).mean() >= 0.99)
 
 
 def _middle(values: Floats) -> tuple[float, float]:

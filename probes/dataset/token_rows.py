@@ -17,16 +17,46 @@ RUN = 3  # equal ids at the end of a row from which on they may be padding
 PADDED = 0.3  # share of rows that end so, if it is padding
 FEW = 0.2  # share up to which something is an exception
 _IDS = "input_ids"
+_TOKENS, _TAGS = ("tokens", "words"), ("ner_tags", "tags", "pos_tags", "ner", "bio_tags", "labels")
 
 
-def of(names: Sequence[str]) -> tuple[RowGather, ...]:
-    """Return what looks at rows of token ids, one for each field ("chosen_input_ids")."""
-    found = []
+def of(names: Sequence[str]) -> tuple[RowGather | TagGather, ...]:
+    """Return what looks at rows of token ids, one for each field ("chosen_input_ids"), or of tagged words."""
+    found: list[RowGather | TagGather] = []
+    words, tags = (next((n for n in some if n in names), None) for some in (_TOKENS, _TAGS))
+    if words is not None and tags is not None:
+        found.append(TagGather(words, tags))
     for name in names:
         if name.endswith(_IDS):
             stem = name.removesuffix(_IDS)
             found.append(RowGather(name, f"{stem}attention_mask", f"{stem}labels"))
     return tuple(found)
+
+
+class TagGather:
+    """Rows of words with a tag each."""
+
+    def __init__(self, words: str, tags: str) -> None:
+        self.words, self.tags = words, tags
+        self.looked = 0
+        self.uneven: list[Place] = []
+
+    def add(self, rows: Sequence[Mapping[str, Any]], places: Sequence[Place]) -> None:
+        """Take rows as they were read, before they became cells."""
+        for row, place in zip(rows, places, strict=True):
+            words, tags = row.get(self.words), row.get(self.tags)
+            if isinstance(words, list) and isinstance(tags, list):
+                self.looked += 1
+                self.uneven += [place] if len(words) != len(tags) else []
+
+    def found(self) -> TokenRows | None:
+        """Return how many rows have more or fewer tags than words, where most have as many."""
+        if not self.looked or len(self.uneven) > 0.5 * self.looked:
+            return None
+        why = f"whose labels ({self.tags}) are more or fewer than their words"
+        if not self.uneven:
+            return TokenRows(self.words, self.looked)
+        return TokenRows(self.words, self.looked, {why: len(self.uneven)}, {why: self.uneven[0]})
 
 
 class RowGather:

@@ -84,7 +84,13 @@ def read_tokens(files: Sequence[RunFile], split: Split, there: Mapping[str, RunF
             exact = exact and whole
         notes.append(f"{file.path}: {found.count} token ids up to {highest}")
         told = _told(file, there)
-        if told is not None and highest >= told[0]:
+        narrow = isinstance(found, _Flat) and found.dtype == "<u2"
+        if told is not None and narrow and told[0] > 2**16:
+            why = (
+                f"ids of two bytes, of a vocabulary of {told[0]} ({told[1]}): those from 65536 on are others"
+            )
+            problems.add(file.path, why)
+        elif told is not None and highest >= told[0]:
             problems.add(file.path, f"token id {highest}, of a vocabulary of {told[0]} ({told[1]})")
         if budget.spent_out:
             exact = False

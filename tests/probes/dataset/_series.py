@@ -43,6 +43,11 @@ def at_its_end(t: int, station: str, row: Row) -> Row:
     return [*row[:2], min(row[2], 9.0), *row[3:]]
 
 
+def counted(t: int, station: str, row: Row) -> Row:
+    """A meter that goes on, and rests for four days."""
+    return [*row[:2], round(5 + 1.37 * min(t, max(200, t - 96)), 2), *row[3:]]
+
+
 def stations(
     change: Callable[[int, str, Row], Row] = lambda _, __, r: r, drift: float = 0.0
 ) -> Callable[[Path], None]:
@@ -53,6 +58,7 @@ CASES: list[tuple[str, Callable[[Path], None], State]] = [
     ("series-stands-still", stations(), A),
     ("series-stands-still", stations(stuck), P),
     ("series-stands-still", stations(at_its_end), A),
+    ("series-stands-still", stations(counted), A),
     ("series-stands-still", stations(lambda t, s, r: stuck(t, s, r) if t < 210 else r), A),
     (
         "series-stands-still",

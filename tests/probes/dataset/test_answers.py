@@ -13,7 +13,7 @@ import pytest
 from traindoctor.engine.model import State
 from traindoctor.probes.dataset.measure import measure
 
-from ._make import png, reading
+from ._make import csv, png, reading
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
 Row = dict[str, Any]
@@ -160,3 +160,68 @@ def test_classes_that_a_data_set_names(tmp_path: Path) -> None:
     assert any("kept back" in note for p in measure(tmp_path / "right").parts for note in p.notes)
     assert "names 3 classes" in reading("labels-out-of-range-in-data", tmp_path / "above").why
     assert reading("labels-out-of-range-in-data", tmp_path / "below").state is U  # -1, 0 and 1 may be grades
+
+
+def squad(root: Path, moved: int, every: int) -> Path:
+    root.mkdir()
+    random = np.random.default_rng(0)
+    found = []
+    for i in range(120):
+        context = f"{said(random)} {said(random)}"
+        at = context.index(" ", 12) + 1
+        answer = {"text": [context[at : at + 9]], "answer_start": [at + (moved if i % every == 0 else 0)]}
+        found.append({"context": context, "question": said(random), "answers": answer if i % 7 else {}})
+    (root / "train.jsonl").write_text("".join(json.dumps(r) + "\n" for r in found))
+    return root
+
+
+def test_answers_that_stand_elsewhere(tmp_path: Path) -> None:
+    assert reading("chats-malformed", squad(tmp_path / "sound", 0, 1)).state is A
+    assert "does not stand where" in reading("chats-malformed", squad(tmp_path / "moved", 2, 3)).why
+
+
+@pytest.mark.parametrize(
+    ("tags", "state"),
+    [
+        (lambda n, _: n, A),
+        (lambda n, i: n - (i % 8 == 0), P),
+        (lambda n, _: n // 2, U),  # tags of another kind
+    ],
+)
+def test_tags_and_their_words(tags: Callable[[int, int], int], state: State, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    found = []
+    for i in range(160):
+        words = said(random).split()
+        found.append({"tokens": words, "ner_tags": [0] * tags(len(words), i)})
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(r) + "\n" for r in found))
+    assert reading("data-token-labels-odd", tmp_path).state is state
+
+
+def gapped(root: Path, chance: tuple[float, float]) -> Path:
+    """A date that is empty in these shares of the rows of two classes."""
+    random = np.random.default_rng(0)
+    rows = []
+    for _ in range(600):
+        label = int(random.random() < 0.4)
+        closed = "" if random.random() < chance[label] else f"2024-01-{random.integers(1, 29):02d}"
+        rows.append([*random.normal(size=2).round(3), closed, label])
+    csv(root / "train.csv", ("a", "b", "closed_on", "label"), rows)
+    return root
+
+
+def test_gaps_that_tell_the_class(tmp_path: Path) -> None:
+    told = reading("data-column-separates-classes", gapped(tmp_path / "told", (1.0, 0.0)))
+    assert "closed_on" in told.why
+    assert told.state is P
+    assert reading("data-column-separates-classes", gapped(tmp_path / "often", (0.9, 0.2))).state is A
+    assert reading("data-column-separates-classes", gapped(tmp_path / "full", (0.0, 0.0))).state is A
+
+
+def test_a_score_of_pairs_is_no_column_that_was_lost(tmp_path: Path) -> None:
+    pairs = [[f"q{i % 30}", f"d{i}", 1] for i in range(200)]
+    csv(tmp_path / "pairs" / "train.csv", ("query-id", "corpus-id", "score"), pairs)
+    assert reading("data-columns-constant", tmp_path / "pairs").state is A
+    measured = [[0.5 * (i % 9), 0, i % 2] for i in range(200)]
+    csv(tmp_path / "lost" / "train.csv", ("a", "b", "label"), measured)
+    assert reading("data-columns-constant", tmp_path / "lost").state is P

@@ -43,6 +43,20 @@ def test_texts_that_break_off_in_one_split(tmp_path: Path) -> None:
     assert reading("splits-written-differently", tmp_path / "both").state is A
 
 
+def test_tags_of_html_in_one_split(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for name, held in (("one", 0), ("both", 3)):
+        for split, every in (("train", 2), ("test", held)):
+            lines = [said(random) for _ in range(200)]
+            lines = [f"<p>{s}</p>" if every and i % every == 0 else s for i, s in enumerate(lines)]
+            path = tmp_path / name / f"{split}.jsonl"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("".join(json.dumps({"text": s}) + "\n" for s in lines))
+
+    assert "tags of HTML" in reading("splits-written-differently", tmp_path / "one").why
+    assert reading("splits-written-differently", tmp_path / "both").state is A
+
+
 def ids(n: int, seed: int, mark: int = 1) -> np.ndarray:
     """[n] ids of documents that begin with `mark`."""
     random = np.random.default_rng(seed)
@@ -85,6 +99,8 @@ def test_special_tokens_in_files_of_ids(tmp_path: Path) -> None:
     few = tokens(tmp_path / "few", train, val[val != 1][:4000])
     assert reading("splits-written-differently", few).state is A
 
+    wide = tokens(tmp_path / "wide", train, val, 128_256)
+    assert "those from 65536 on" in reading("data-unreadable", wide).why
     small = tokens(tmp_path / "small", train, val, 700)
     assert "vocabulary of 700 (meta.json)" in reading("data-unreadable", small).why
 
