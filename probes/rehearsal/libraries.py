@@ -55,6 +55,37 @@ def method(kind: type, *names: str) -> Callable[[Function], Function]:
     return mark
 
 
+Start = Callable[["Machine", Any, list[Any], dict[str, Any], ast.AST], None]
+
+STARTS: dict[str, list[tuple[tuple[str, ...], Start]]] = {}
+
+
+def base(*names: str, of: tuple[str, ...] = ()) -> Callable[[Start], Start]:
+    """Register what a library's class does to an object of a class of the program that derives from it."""
+
+    def mark(known: Start) -> Start:
+        for name in names:
+            STARTS.setdefault(name, []).append((of, known))
+        return known
+
+    return mark
+
+
+def find_start(kinds: list[str]) -> Start | None:
+    """What is known of the first of a library's classes of these dotted names."""
+    for name in kinds:
+        for beginnings, known in STARTS.get(name.rpartition(".")[2], ()):
+            if not beginnings or name.startswith(beginnings):
+                return known
+    return None
+
+
+def find_method(owner: Any, name: str) -> Function | None:
+    """What is known of a method of a value, by its kind."""
+    found = (METHODS.get((kind, name)) for kind in type(owner).__mro__)
+    return next((f for f in found if f is not None), None)
+
+
 def find_function(callee: Library) -> Function | None:
     """What is known of a library's function: the one with the longest beginning that fits."""
     best: tuple[int, Function] | None = None

@@ -16,8 +16,10 @@ from ..scripts.syntax import Script
 from . import worlds
 from .expressions import ODD, PLAIN
 from .journal import Cleared, Journal, Round, Told, Written
+from .libraries import Call, find_method
 from .objects import Manager, Namespace, Objects
 from .values import (
+    Bound,
     Broken,
     Continued,
     Data,
@@ -37,6 +39,7 @@ from .values import (
     Scope,
     State,
     Tensor,
+    Thing,
     TooLong,
     Unknown,
     Weight,
@@ -156,6 +159,9 @@ class Machine(Objects):
 
     def called(self, callee: Any, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
         """Other things that can be called."""
+        known = find_method(callee, "__call__") if isinstance(callee, (Thing, Optimizer)) else None
+        if known is not None:
+            return known(Call(self, Bound(callee, "__call__"), given, named, node))
         if isinstance(callee, _Managed):
             return Manager(callee.routine, given, named)
         if isinstance(callee, Tensor):
@@ -260,6 +266,19 @@ class Machine(Objects):
     def layer(self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
         """What a layer of a library gives."""
         return worlds.layer(self, net, given, named, node)
+
+    def of_keras(self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
+        """What a network of Keras gives."""
+        return worlds.frameworks.keras.asked(self, net, given, named, node)
+
+    def trains(self, net: Net, asked: bool) -> None:
+        """Give a network of Keras `trainable`."""
+        worlds.frameworks.keras.trained(net, asked)
+
+    @property
+    def others(self) -> bool:
+        """Whether the program has another library's graph beside Keras."""
+        return any(isinstance(v, Library) and v.root == "torch" for v in self.top.names.values())
 
     def batches(self, loader: Loader, node: ast.AST) -> Iterator[Any]:
         """The batches of a loader."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from .expressions import ODD, PLAIN
 from .journal import Asked
-from .libraries import METHODS, Call, find_function
+from .libraries import METHODS, Call, find_function, find_method, find_start
 from .statements import Statements
 from .values import (
     NOTHING,
@@ -41,7 +41,27 @@ if TYPE_CHECKING:
 DEEP = 40
 YIELDS = 64
 FORWARD = ("forward", "construct", "call", "__call__")
-NETS = ("Module", "Cell", "LightningModule", "Layer", "Model", "PreTrainedModel", "GenerationMixin")
+NETS = (
+    "Module",
+    "Cell",
+    "LightningModule",
+    "Layer",
+    "Model",
+    "PreTrainedModel",
+    "GenerationMixin",
+    "TrainOneStepCell",
+    "TrainOneStepWithLossScaleCell",
+    "WithLossCell",
+    "Sequential",
+)
+HOMES = {
+    "keras": "keras",
+    "tensorflow": "keras",
+    "tf_keras": "keras",
+    "mindspore": "mindspore",
+    "paddle": "paddle",
+}
+ASLEEP = ("keras", "mindspore")  # their networks begin in evaluation mode
 _WRAPPERS = ("wraps", "staticmethod", "property", "cached_property", "classmethod")
 
 
@@ -57,6 +77,8 @@ class Objects(Statements):
         self.inside_net = 0
         self.graph = True
         self.modal: list[list[tuple[str, bool]]] = []
+        self.learning: list[bool] = []  # modes that Keras's networks are asked in, outermost first
+        self.taped = 0  # gradient tapes and steps of `fit` that are open
 
     @property
     def machine(self) -> Machine:
@@ -138,7 +160,9 @@ class Objects(Statements):
             owner.children.pop(name, None)
             owner.weights.pop(name, None)
             owner.attributes.pop(name, None)
-            if isinstance(value, Net):
+            if owner.home == "keras" and name == "trainable" and isinstance(value, bool):
+                self.trains(owner, value)
+            elif isinstance(value, Net):
                 owner.children[name] = value
             elif isinstance(value, Weight):
                 owner.weights[name] = value
@@ -146,6 +170,9 @@ class Objects(Statements):
                 owner.mode = value
             else:
                 owner.attributes[name] = value
+                if owner.home == "keras" and isinstance(value, (list, tuple)):  # Keras finds layers in lists
+                    found = {f"{name}.{i}": v for i, v in enumerate(value) if isinstance(v, Net)}
+                    owner.children.update(found)
         elif isinstance(owner, Instance):
             setter = owner.kind.find(name) if owner.kind is not None else None
             marks = (
@@ -254,6 +281,11 @@ class Objects(Statements):
         if callee.name in ("__setattr__",) and len(given) == 2 and isinstance(given[0], str):
             owner.attributes[given[0]] = given[1]
             return None
+        if callee.name == "__init__" and isinstance(owner, Instance):
+            self.started(owner, given, named, node)
+            return None
+        if callee.name == "__call__" and isinstance(owner, Net):
+            return self.ask(owner, given, named, node)
         if callee.name.startswith("__"):
             return None
         return self.call_method(Bound(owner, callee.name), given, named, node)
@@ -332,16 +364,25 @@ class Objects(Statements):
             if not fields:
                 return Unknown(kind.node.name)
         if self.is_net(kind):
-            made = Net(kind, serial=len(self.nets), node=node)
+            made = Net(kind, serial=len(self.nets), node=node, home=home_of(kind.foreign()))
+            made.mode = made.home not in ASLEEP
             self.nets.append(made)
         else:
             made = Instance(kind)
         start = kind.find("__init__")
         if start is not None and isinstance(start[1], Routine):
             self.call_routine(Routine(start[1].node, start[1].around, made, start[0]), given, named, node)
+        elif find_start(kind.foreign()) is not None:
+            self.started(made, given, named, node)
         else:
             self._of_dataclass(kind, made, given, named, node)
         return made
+
+    def started(self, made: Instance, given: list[Any], named: dict[str, Any], node: ast.AST) -> None:
+        """What the library's class that an object derives from does when it is made."""
+        known = find_start(made.kind.foreign()) if made.kind is not None else None
+        if known is not None:
+            known(self.machine, made, given, named, node)
 
     def _of_dataclass(
         self, kind: Kind, made: Instance, given: list[Any], named: dict[str, Any], node: ast.AST
@@ -374,6 +415,8 @@ class Objects(Statements):
 
     def ask(self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
         """Ask a network: its forward is gone through; the outermost one is noted."""
+        if net.home == "keras":
+            return self.of_keras(net, given, named, node)
         if net.layer:
             return self.layer(net, given, named, node)
         forward = next((f for n in FORWARD if net.kind and (f := net.kind.find(n))), None)
@@ -578,7 +621,22 @@ class Objects(Statements):
         if isinstance(held, Manager):
             yield from held.within(self)
             return
+        enter, leave = find_method(held, "__enter__"), find_method(held, "__exit__")
+        if enter is not None:
+            bound = Call(self.machine, Bound(held, "__enter__"), [], {}, node)
+            given = enter(bound)
+            try:
+                yield given
+            finally:
+                if leave is not None:
+                    leave(bound)
+            return
         yield held
+
+
+def home_of(names: list[str]) -> str:
+    """The library of a network, by the dotted names of the classes it derives from; "" for PyTorch."""
+    return next((HOMES[r] for n in names if (r := n.partition(".")[0]) in HOMES), "")
 
 
 class Namespace(dict[str, Any]):

@@ -179,6 +179,7 @@ class Net(Instance):
     version: int = 0  # grows with each step that moves it and each load
     escaped: bool = False  # handed to something that is not known
     opaque: bool = False  # of a library: its weights are one tensor, its layers are not known
+    home: str = ""  # the library's first name where it is not PyTorch: "keras", "mindspore", "paddle"
 
     def nets(self) -> Iterator[Net]:
         """The network and all in it, each once."""
@@ -244,6 +245,13 @@ class Fit:
 
 
 @dataclass(eq=False)
+class Thing:
+    """Any other object of a library whose methods are known by its class; `fields` are its attributes."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
 class Optimizer:
     """An optimizer of a library over weights; None where they are not known."""
 
@@ -254,6 +262,7 @@ class Optimizer:
     groups: list[dict[str, Any]] = field(default_factory=list)
     steps: int = 0
     escaped: bool = False
+    late: bool = False  # it gets to know its weights when it moves them
 
 
 @dataclass(eq=False)

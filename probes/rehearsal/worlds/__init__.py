@@ -1,6 +1,18 @@
 """What libraries give in a rehearsal: Python's own, arrays, networks, samples."""
 
-from . import columns, draws, frames, listings, networks, python, samples, sklearn, tensors, training
+from . import (
+    columns,
+    draws,
+    frames,
+    frameworks,
+    listings,
+    networks,
+    python,
+    samples,
+    sklearn,
+    tensors,
+    training,
+)
 from .columns import masked
 from .frames import as_column
 from .networks import layer
@@ -17,6 +29,7 @@ __all__ = [
     "draws",
     "field_of",
     "frames",
+    "frameworks",
     "item_by_tensor",
     "item_of",
     "items_of",

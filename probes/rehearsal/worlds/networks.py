@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...script_diff.vocabulary import word_set
 from ..journal import Backward, Loaded, Switched
 from ..libraries import Call, function, method
-from ..objects import FORWARD
+from ..objects import ASLEEP, FORWARD, home_of
 from ..values import (
     NOTHING,
     Instance,
@@ -43,11 +43,15 @@ _HOLDERS = frozenset(("Sequential", "ModuleList", "ModuleDict", "SequentialCell"
 _NO_WEIGHTS = re.compile(
     r"^(?:\w*ReLU\w*|GELU|SiLU|Mish|ELU|SELU|CELU|Tanh|Sigmoid|Softmax\w*|LogSoftmax|LogSigmoid|Softplus|Hard\w+|Identity|Flatten|Unflatten"
     r"|\w*Pool\w*|\w*Dropout\w*|DropPath|Upsample\w*|PixelShuffle|ZeroPad2d|\w*Pad\w*|Unfold|Fold|Softsign|Threshold|GLU"
-    r"|\w*Loss|CosineSimilarity|PairwiseDistance|ChannelShuffle|StochasticDepth|\w*Entropy)$"
+    r"|\w*Loss|CosineSimilarity|PairwiseDistance|ChannelShuffle|StochasticDepth|\w*Entropy\w*"
+    r"|Activation|Reshape|Permute|RepeatVector|Lambda|Masking|Add|Concatenate|Multiply|Average|Maximum|Minimum|Subtract|Dot|Rescaling|Resizing|CenterCrop"
+    r"|Random\w+|GaussianNoise|Cropping\w+|ZeroPadding\w+|UpSampling\w+|StringLookup|IntegerLookup|TextVectorization|CategoryEncoding|Discretization"
+    r"|Hashing|Normalization|Bidirectional|TimeDistributed|ActivityRegularization)$"
 )
 MODAL = re.compile(
-    r"^(?:Sync)?(?:\w*Dropout\w*|BatchNorm\w*|InstanceNorm\w*|DropPath|StochasticDepth|RReLU|LazyBatchNorm\w*)$"
+    r"^(?:Sync)?(?:\w*Dropout\w*|BatchNorm\w*|InstanceNorm\w*|DropPath|StochasticDepth|RReLU|LazyBatchNorm\w*|GaussianNoise|Random[A-Z]\w+)$"
 )
+_NORM = re.compile(r"^(?:Sync)?(?:Batch|Layer|Group|Instance)Norm")
 _BUFFERS = re.compile(r"^(?:Sync)?BatchNorm")
 _OPAQUE = re.compile(
     r"^(?:resnet\w*|efficientnet\w*|mobilenet\w*|vgg\w*|densenet\w*|convnext\w*|vit_\w*|swin\w*|regnet\w*|alexnet|googlenet|inception\w*|squeezenet\w*"
@@ -74,7 +78,8 @@ def _made_layer(call: Call) -> Any:
         name,
     ):
         return NotImplemented
-    return make_layer(call.machine, name, call.given, call.named, call.node)
+    home = home_of([call.callee.name])
+    return make_layer(call.machine, name, call.given, call.named, call.node, home)
 
 
 @function("from_pretrained", "from_config", of=LAYERS)
@@ -99,9 +104,12 @@ def _parameter(machine: Machine, given: list[Any], named: Named) -> Weight:
     return made
 
 
-def make_layer(machine: Machine, name: str, given: list[Any], named: Named, node: ast.AST) -> Net:
+def make_layer(
+    machine: Machine, name: str, given: list[Any], named: Named, node: ast.AST, home: str = ""
+) -> Net:
     """A layer of a library: it has one weight where layers of its name have any."""
-    made = Net(layer=name, given=tuple(given), named=named, serial=len(machine.nets), node=node)
+    made = Net(layer=name, given=tuple(given), named=named, serial=len(machine.nets), node=node, home=home)
+    made.mode = home not in ASLEEP
     machine.nets.append(made)
     if name in _HOLDERS:
         _fill(machine, made, given, node)
@@ -113,7 +121,10 @@ def make_layer(machine: Machine, name: str, given: list[Any], named: Named, node
             and named.get("elementwise_affine", named.get("affine")) is False
         ):
             made.weights["weight"] = machine.weight(f"{name}.weight")
-        if named.get("bias") is not False and re.match(r"^(?:Linear|Conv|Dense)", name):
+        if home == "mindspore" and _NORM.match(name):
+            made.weights = {"gamma": made.weights["weight"], "beta": machine.weight(f"{name}.beta")}
+        biased = named.get("bias", named.get("has_bias", not (home == "mindspore" and "Conv" in name)))
+        if biased is not False and re.match(r"^(?:Linear|Conv|Dense)", name):
             made.weights["bias"] = machine.weight(f"{name}.bias")
         if _BUFFERS.match(name):
             made.weights["running"] = machine.weight(f"{name}.running", trains=False, buffer=True)
@@ -150,8 +161,14 @@ def _fill(machine: Machine, made: Net, given: list[Any], node: ast.AST) -> None:
 
 def layer(machine: Machine, net: Net, given: list[Any], named: Named, node: ast.AST) -> Any:
     """What a layer of a library gives to what it is given."""
-    if net.layer.endswith("Loss") or net.layer in ("CrossEntropy",):
+    if net.layer.endswith("Loss") or "CrossEntropy" in net.layer:
         return function_of(machine, net.layer, given, named, node)
+    if net.home == "mindspore":
+        from .mindspore import cell_asked
+
+        answer = cell_asked(machine, net, given, node)
+        if answer is not NotImplemented:
+            return answer
     if not machine.inside_net and (net.parameters() or net.opaque):
         return machine.noted(net, given, named, node, lambda: _given_by(machine, net, given, named, node))
     return _given_by(machine, net, given, named, node)
@@ -228,6 +245,9 @@ def _switched(call: Call) -> Any:
 
 @method(Net, "parameters", "trainable_params", "get_parameters")
 def _parameters(call: Call) -> Any:
+    if call.callee.owner.home == "mindspore":
+        for name, weight in named_weights(call.callee.owner):
+            weight.name = name
     return [w for w in call.callee.owner.parameters() if call.callee.name != "trainable_params" or w.trains]
 
 
@@ -413,6 +433,10 @@ def _any_method(call: Call) -> Any:
 
 def net_field(machine: Machine, owner: Net, name: str) -> Any:
     """A field of a layer: its weights, its sizes; of an opaque network a part of it."""
+    if owner.home == "keras":
+        from .keras import keras_field
+
+        return keras_field(machine, owner, name)
     if name in (
         "in_features",
         "out_features",

@@ -144,6 +144,10 @@ def sample(machine: Machine, data: Any, index: Any, node: ast.AST) -> Any:
             return tuple(_at(machine, t, index, node) for t in data.of)
         if data.of is None:
             return _of_known(machine, data, places)
+        if type(data.of).__name__ == "Structure":
+            from .flows import structured
+
+            return structured(machine, data.of, index, node)
         if isinstance(data.of, list):
             return _of_parts(machine, data.of, places, index, node)
         try:
@@ -227,7 +231,11 @@ def _loader(call: Call) -> Any:
 def batches(machine: Machine, loader: Loader, node: ast.AST) -> Iterator[Any]:
     """The batches of a loader: all samples of its data in a few batches, or one iterator's items."""
     from ..machine import BATCHES
+    from .flows import Flow, flow_batches
 
+    if isinstance(loader, Flow):
+        yield from flow_batches(machine, loader, node)
+        return
     data = loader.data
     if isinstance(data, Instance) and data.kind is not None and not data.kind.find("__getitem__"):
         if data.kind.find("__iter__"):

@@ -20,6 +20,7 @@ from ..values import (
     Series,
     State,
     Tensor,
+    Thing,
     Unknown,
     Weight,
 )
@@ -413,6 +414,8 @@ def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
             view.done = (*view.done, "<data>")
             view.of = owner  # type: ignore[attr-defined]
             return view
+        if name == "name" and isinstance(owner, Weight):
+            return owner.name
         if name in ("requires_grad", "is_leaf"):
             return owner.trains if isinstance(owner, Weight) else bool(owner.deps)
         if name in ("dtype", "device", "grad_fn", "is_cuda", "layout"):
@@ -429,7 +432,9 @@ def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
     if isinstance(owner, Optimizer):
         if name == "param_groups":
             return owner.groups
-        return Unknown("state") if name in ("state", "defaults") else None
+        if name == "parameters":
+            return owner.weights if owner.weights is not None else Unknown(name)
+        return Unknown(name) if name in ("state", "defaults", "learning_rate", "lr", "iterations") else None
     if isinstance(owner, Loader):
         if name in ("dataset", "ds"):
             return owner.data
@@ -443,6 +448,8 @@ def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
         from .samples import data_field
 
         return data_field(machine, owner, name)
+    if isinstance(owner, Thing):
+        return owner.fields.get(name)
     return None
 
 
@@ -459,6 +466,8 @@ def set_field(machine: Machine, owner: Any, name: str, value: Any, node: ast.AST
                 machine.clear([owner], node)
     elif isinstance(owner, Data):
         owner.__dict__[name] = value
+    elif isinstance(owner, Thing):
+        owner.fields[name] = value
 
 
 def item_of(machine: Machine, owner: Any, index: Any, node: ast.AST) -> Any:

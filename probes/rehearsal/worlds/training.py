@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Named = dict[str, Any]
 _OPTIMIZER = re.compile(
-    r"^(?:Adam\w*|SGD|RMSprop|Adagrad|Adadelta|NAdam|RAdam|LBFGS|Rprop|ASGD|Lion|LAMB|Lamb|Adafactor|AdaBelief|Momentum|FusedAdam|FusedLAMB|Muon|Ranger|MADGRAD|ASGD|SparseAdam)$"
+    r"^(?:Adam\w*|SGD|RMSprop|Adagrad|Adadelta|NAdam|RAdam|LBFGS|Rprop|ASGD|Lion|LAMB|Lamb|Adafactor|AdaBelief|Momentum|FusedAdam|FusedLAMB|Muon|AdamWeightDecay|Adamax|AdaMax|LazyAdam|FTRL|Ftrl|LARS|LazyAdam|Ranger|MADGRAD|ASGD|SparseAdam)$"
 )
 _OF = (
     "torch.optim.",
@@ -96,6 +96,8 @@ def _weights(machine: Machine, held: Any) -> tuple[list[Weight] | None, list[dic
     found: list[Weight] = []
     groups: list[dict[str, Any]] = []
     for one in items:
+        if isinstance(one, dict) and "params" not in one and "order_params" in one:
+            continue  # MindSpore's order of the other groups' weights
         if isinstance(one, dict):
             inner, _ = _weights(machine, one.get("params"))
             if inner is None:

@@ -1,0 +1,310 @@
+"""Chained data sets in a rehearsal: `tf.data` and `mindspore.dataset`, step after step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...script_diff.vocabulary import word_set
+from ..libraries import Call, function, method
+from ..values import Data, Loader, Tensor, Unknown
+from .samples import fixed, length, sample
+
+if TYPE_CHECKING:
+    from ..machine import Machine
+
+TF = ("tensorflow.data.",)
+MS = ("mindspore.dataset.",)
+_FOLDERS = ("tensorflow.keras.", "keras.", "tensorflow_datasets.")
+
+
+@dataclass(eq=False)
+class Flow(Loader):
+    """A chained data set. `steps`: what is done, in order; `columns`: names of the parts of a sample.
+
+    `gives` is "tuple" or "dict": what a sample of named columns comes as.
+    """
+
+    steps: tuple[tuple[Any, ...], ...] = ()
+    columns: tuple[str, ...] = ()
+    gives: str = "tuple"
+
+    def then(self, *step: Any, **changed: Any) -> Flow:
+        """The same with one more step."""
+        made = replace(self, steps=(*self.steps, step), rounds=0, **changed)
+        made.shuffles = made.shuffles or step[0] == "shuffle"
+        return made
+
+
+def flow(machine: Machine, data: Any, node: ast.AST, **fields: Any) -> Flow:
+    """A new chain over a data set."""
+    made = Flow(data, node, **fields)
+    machine.loaders.append(made)
+    return made
+
+
+def flow_batches(machine: Machine, held: Flow, node: ast.AST) -> Iterator[Any]:
+    """The batches of a chain: its samples in the order in which its steps leave them."""
+    from ..machine import BATCHES
+
+    order = np.arange(length(machine, held.data, node))
+    for step in held.steps:
+        order = _ordered(machine, order, step)
+    for places in np.array_split(order, BATCHES):
+        if len(places):
+            given = sample(machine, held.data, Tensor(places, -1, number=places), node)
+            yield fixed(machine, _mapped(machine, held, given, node), held.data, places)
+
+
+def _ordered(machine: Machine, order: np.ndarray, step: tuple[Any, ...]) -> np.ndarray:
+    """The places that a step leaves, in its order."""
+    name = step[0]
+    if name == "shuffle":
+        again, seed = step[1], step[2]
+        drawn = machine.draw() if again else np.random.default_rng(seed)
+        return order[drawn.permutation(len(order))]
+    if name in ("take", "skip"):
+        cut = _cut(step[1], len(order))
+        return order[:cut] if name == "take" else order[cut:]
+    if name == "between":
+        return order[int(step[1] * len(order)) : int(step[2] * len(order))]
+    return order
+
+
+def _cut(count: Any, of: int) -> int:
+    """Where a number of samples cuts; a larger number cuts later, also where there are not so many."""
+    if not isinstance(count, int) or isinstance(count, bool):
+        return of // 4
+    if count < 0:
+        return of
+    return count if count < of else int(of * (0.5 + 0.4 * count / (count + 10_000)))
+
+
+def _mapped(machine: Machine, held: Flow, given: Any, node: ast.AST) -> Any:
+    """A batch after the functions that the chain maps over it."""
+    named = {}
+    if held.columns:
+        parts = list(given) if isinstance(given, (tuple, list)) else [given]
+        parts += [Unknown("column")] * (len(held.columns) - len(parts))
+        named = dict(zip(held.columns, parts, strict=False))
+    for step in held.steps:
+        if step[0] == "map":
+            given = _applied(machine, step[1], given, node)
+        elif step[0] == "columns":
+            _over_columns(machine, named, step, node)
+        elif step[0] == "enumerate":
+            given = (Unknown("count"), given)
+        elif step[0] == "zip":
+            others = [sample(machine, o.data, _places(given), node) for o in step[1]]
+            given = (given, *others)
+        elif step[0] == "project":
+            named = {k: v for k, v in named.items() if k in step[1]}
+        elif step[0] == "rename":
+            named = {step[1].get(k, k): v for k, v in named.items()}
+    if held.columns:
+        return dict(named) if held.gives == "dict" else tuple(named.values())
+    return given
+
+
+def _places(given: Any) -> Any:
+    held = given
+    while isinstance(held, (tuple, list)) and held:
+        held = held[0]
+    return Tensor(held.rows, -1, number=held.rows) if isinstance(held, Tensor) else held
+
+
+def _applied(machine: Machine, mapped: Any, given: Any, node: ast.AST) -> Any:
+    return machine.call(mapped, list(given) if isinstance(given, tuple) else [given], {}, node)
+
+
+def _over_columns(machine: Machine, named: dict[str, Any], step: tuple[Any, ...], node: ast.AST) -> None:
+    _, mapped, takes, gives = step
+    takes = takes or list(named)[:1]
+    held = [named.get(t, Unknown(str(t))) for t in takes]
+    for one in mapped:
+        answer = machine.call(one, held, {}, node)
+        held = list(answer) if isinstance(answer, (tuple, list)) else [answer]
+    if gives != takes:
+        for old in takes:
+            named.pop(old, None)
+    named.update(zip(gives or takes, held, strict=False))
+
+
+# ------------------------------------------------------------------------------------ what begins a chain
+
+
+@function("from_tensor_slices", "from_tensors", of=TF)
+def _slices(call: Call) -> Any:
+    held = call.given[0] if call.given else call.named.get("tensors")
+    parts = held if isinstance(held, tuple) else (held,)
+    first = next((t for t in call.machine.tensors(list(parts)) if t.rows is not None), None)
+    count = len(first.rows) if first is not None and first.rows is not None else call.machine.made_rows
+    if isinstance(held, tuple) and all(isinstance(h, Tensor) for h in held):
+        return flow(call.machine, Data(np.arange(count), 0, call.node, held, "slices"), call.node)
+    return flow(call.machine, Data(np.arange(count), 0, call.node, Structure(held), "slices"), call.node)
+
+
+class Structure:
+    """Tensors in tuples and mappings that are cut together."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
+def structured(machine: Machine, held: Structure, index: Any, node: ast.AST) -> Any:
+    """The parts at places, in the same structure."""
+    return _cut_out(machine, held.held, index, node)
+
+
+def _cut_out(machine: Machine, held: Any, index: Any, node: ast.AST) -> Any:
+    if isinstance(held, tuple):
+        return tuple(_cut_out(machine, h, index, node) for h in held)
+    if isinstance(held, dict):
+        return {k: _cut_out(machine, v, index, node) for k, v in held.items()}
+    return machine.item(held, index, node) if isinstance(held, (Tensor, list)) else Unknown("part")
+
+
+@function("from_generator", "list_files", "TFRecordDataset", "TextLineDataset", "CsvDataset", of=TF)
+@function("image_dataset_from_directory", "text_dataset_from_directory", of=_FOLDERS)
+@function("audio_dataset_from_directory", "load", "timeseries_dataset_from_array", of=_FOLDERS)
+@function("make_csv_dataset", "range", of=("tensorflow.data.",))
+def _read(call: Call) -> Any:
+    if call.callee.last == "load" and call.callee.root != "tensorflow_datasets":
+        return NotImplemented
+    held = call.given[0] if call.given else next(iter(call.named.values()), Unknown("data"))
+    table = call.machine.table(f"flow {_key(held)}")
+    made = Data(np.arange(call.machine.tables[table][1]), table, call.node, None, call.callee.last)
+    chain = flow(call.machine, made, call.node)
+    share, part = call.named.get("validation_split"), call.named.get("subset")
+    if "directory" in call.callee.last and call.named.get("shuffle") is not False:
+        chain = chain.then("shuffle", True, None)
+    if isinstance(share, float) and part in ("training", "validation"):
+        ends = (0.0, 1 - share) if part == "training" else (1 - share, 1.0)
+        return replace(chain, steps=(("between", *ends), *chain.steps))
+    return chain if "directory" in call.callee.last else chain.then("single")
+
+
+def _key(held: Any) -> str:
+    return held if isinstance(held, str) else str(getattr(held, "key", getattr(held, "name", id(held))))
+
+
+_MADE_OF = "GeneratorDataset NumpySlicesDataset MindDataset TFRecordDataset CSVDataset TextFileDataset"
+
+
+@function(*_MADE_OF.split(), of=MS)
+@function("ImageFolderDataset", "MnistDataset", "Cifar10Dataset", "Cifar100Dataset", of=MS)
+def _generated(call: Call) -> Any:
+    names = ("source", "column_names", "num_samples", "num_parallel_workers", "shuffle")
+    given = {**dict(zip(names, call.given, strict=False)), **call.named}
+    source = given.get("source", given.get("data", given.get("dataset_dir", given.get("dataset_files"))))
+    asked = given.get("column_names")
+    held = [asked] if isinstance(asked, str) else call.machine.items_known(asked) or []
+    columns = tuple(c for c in held if isinstance(c, str))
+    if call.callee.last == "NumpySlicesDataset" and isinstance(source, dict):
+        columns, source = tuple(source), tuple(source.values())
+    if isinstance(source, (tuple, list)) and any(isinstance(s, Tensor) for s in source):
+        count = next((len(s.rows) for s in source if isinstance(s, Tensor) and s.rows is not None), 0)
+        source = Data(np.arange(count or call.machine.made_rows), 0, call.node, tuple(source), "slices")
+    elif isinstance(source, (str, Unknown)) or type(source).__name__ == "Path":
+        usage = given.get("usage", "")
+        table = call.machine.table(f"flow {_key(source)}:{usage if isinstance(usage, str) else '?'}")
+        source = Data(np.arange(call.machine.tables[table][1]), table, call.node, None, call.callee.last)
+        columns = columns or ("image", "label")
+    chain = flow(call.machine, source, call.node, columns=columns)
+    mixes = given.get("shuffle")
+    if mixes is None or mixes is True:
+        return chain.then("shuffle", True, None)
+    return chain if mixes is False else chain.then("maybe shuffle")
+
+
+# ------------------------------------------------------------------------------------ steps
+
+_SAME = word_set(
+    "prefetch cache repeat batch padded_batch with_options apply unbatch ragged_batch shard snapshot "
+    "rebatch device_que create_tuple_iterator as_numpy_iterator ignore_errors bucket_by_sequence_length "
+    "filter interleave flat_map group_by_window rejection_resample get_iterator set_dynamic_columns"
+)
+
+
+@method(Flow, "*")
+def _step(call: Call) -> Any:
+    owner, name = call.callee.owner, call.callee.name
+    if name in _SAME:
+        return owner.then(name)
+    if name == "map":
+        return _map(call, owner)
+    if name == "shuffle":
+        again, seed = call.named.get("reshuffle_each_iteration"), call.named.get("seed")
+        return owner.then("shuffle", again is not False, seed if isinstance(seed, int) else 7)
+    if name in ("take", "skip"):
+        count = call.given[0] if call.given else call.named.get("count", Unknown("count"))
+        return owner.then(name, count)
+    if name == "split":
+        return _split(call, owner)
+    if name == "create_dict_iterator":
+        return owner.then(name, gives="dict")
+    if name == "enumerate":
+        return owner.then(name)
+    if name in ("project", "rename"):
+        return _renamed(call, owner)
+    if name == "__iter__":
+        return owner
+    return Unknown(name)
+
+
+def _map(call: Call, owner: Flow) -> Flow:
+    given = {
+        **dict(zip(("operations", "input_columns", "output_columns"), call.given, strict=False)),
+        **call.named,
+    }
+    mapped = given.get("operations", given.get("map_func"))
+    if not owner.columns:
+        return owner.then("map", mapped)
+    takes = given.get("input_columns")
+    takes = [takes] if isinstance(takes, str) else list(call.machine.items_known(takes) or [])
+    gives = given.get("output_columns")
+    gives = [gives] if isinstance(gives, str) else list(call.machine.items_known(gives) or takes)
+    return owner.then("columns", mapped if isinstance(mapped, list) else [mapped], takes, gives)
+
+
+def _split(call: Call, owner: Flow) -> Any:
+    held = call.machine.items_known(call.given[0] if call.given else call.named.get("sizes"))
+    shares = [s for s in held or () if isinstance(s, (int, float))]
+    if not held or len(shares) != len(held):
+        return Unknown("split")
+    whole = float(sum(shares)) or 1.0
+    ends = np.concatenate([[0.0], np.cumsum(shares) / whole])
+    if call.named.get("randomize", call.given[1] if len(call.given) > 1 else True) is not False:
+        owner = owner.then("shuffle", False, 7)
+    return [owner.then("between", float(a), float(b)) for a, b in pairwise(ends)]
+
+
+def _renamed(call: Call, owner: Flow) -> Flow:
+    held = call.machine.items_known(call.given[0]) if call.given and call.given[0] is not None else []
+    if call.callee.name == "project":
+        return owner.then("project", held or list(owner.columns))
+    new = call.machine.items_known(call.given[1]) if len(call.given) > 1 else []
+    return owner.then("rename", dict(zip(held or (), new or (), strict=False)))
+
+
+@function("zip", of=TF)
+def _zipped(call: Call) -> Any:
+    held = call.given[0] if len(call.given) == 1 else tuple(call.given)
+    if isinstance(held, tuple) and held and all(isinstance(h, Flow) for h in held):
+        return held[0].then("zip", held[1:])
+    return Unknown("zip")
+
+
+@method(Flow, "get_dataset_size", "cardinality", "num_batches", "__len__", "get_batch_size")
+def _size(call: Call) -> Any:
+    from ..machine import BATCHES
+
+    return BATCHES if call.callee.name != "get_batch_size" else Unknown("size")
+
+
+__all__ = ["Flow", "Structure", "flow", "flow_batches", "structured"]
