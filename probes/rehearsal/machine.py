@@ -100,9 +100,11 @@ class Machine(Objects):
         self.tables[number] = (name, rows)
         return number
 
-    def weight(self, name: str, *, trains: bool = True, buffer: bool = False) -> Weight:
+    def weight(
+        self, name: str, *, trains: bool = True, buffer: bool = False, ndim: int | None = None
+    ) -> Weight:
         """A new weight."""
-        made = Weight(serial=len(self.weights), trains=trains, name=name, buffer=buffer)
+        made = Weight(serial=len(self.weights), trains=trains, name=name, buffer=buffer, ndim=ndim)
         self.weights[made.serial] = made
         return made
 

@@ -97,6 +97,7 @@ class Weight(Tensor):
     # numbers of the `backward` calls whose gradients it holds since it was cleared
     gradients: list[int] = field(default_factory=list)
     moved: int = 0  # steps that moved it
+    ndim: int | None = None  # axes
     buffer: bool = False
 
 

@@ -120,12 +120,12 @@ def make_layer(
             name.startswith(("LayerNorm", "GroupNorm", "InstanceNorm"))
             and named.get("elementwise_affine", named.get("affine")) is False
         ):
-            made.weights["weight"] = machine.weight(f"{name}.weight")
+            made.weights["weight"] = machine.weight(f"{name}.weight", ndim=_axes(name))
         if home == "mindspore" and _NORM.match(name):
             made.weights = {"gamma": made.weights["weight"], "beta": machine.weight(f"{name}.beta")}
         biased = named.get("bias", named.get("has_bias", not (home == "mindspore" and "Conv" in name)))
         if biased is not False and re.match(r"^(?:Linear|Conv|Dense)", name):
-            made.weights["bias"] = machine.weight(f"{name}.bias")
+            made.weights["bias"] = machine.weight(f"{name}.bias", ndim=1)
         if _BUFFERS.match(name):
             made.weights["running"] = machine.weight(f"{name}.running", trains=False, buffer=True)
     if _OPAQUE.match(name):
@@ -134,6 +134,16 @@ def make_layer(
         if isinstance(one, Net):
             made.children[f"given{place}"] = one
     return made
+
+
+def _axes(name: str) -> int | None:
+    """How many axes the weight of a layer has."""
+    if re.match(r"^(?:Linear|Embedding|Dense)", name):
+        return 2
+    if "Norm" in name or name == "PReLU":
+        return 1
+    conv = re.match(r"^(?:Lazy)?Conv(?:Transpose)?([123])d", name)
+    return int(conv[1]) + 2 if conv else None
 
 
 def _fill(machine: Machine, made: Net, given: list[Any], node: ast.AST) -> None:
@@ -175,6 +185,7 @@ def layer(machine: Machine, net: Net, given: list[Any], named: Named, node: ast.
 
 
 def _given_by(machine: Machine, net: Net, given: list[Any], named: Named, node: ast.AST) -> Any:
+    net.used = getattr(net, "used", 0) + 1  # type: ignore[attr-defined]
     if machine.modal and MODAL.match(net.layer):
         machine.modal[-1].append((net.layer, net.mode))
     if net.layer in ("Sequential", "SequentialCell"):

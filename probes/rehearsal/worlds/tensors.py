@@ -279,6 +279,8 @@ def _as_holder(call: Call) -> Any:
 
 @method(Tensor, "size", "dim", "numel", "nelement", "element_size", "ndimension")
 def _size(call: Call) -> Any:
+    if call.callee.name in ("dim", "ndimension") and isinstance(call.callee.owner, Weight):
+        return call.callee.owner.ndim if call.callee.owner.ndim is not None else Unknown("ndim")
     shape = shape_of(call.callee.owner)
     if call.callee.name == "size":
         if call.given:
@@ -297,6 +299,8 @@ def shape_of(held: Tensor) -> tuple[Any, ...]:
     """The shape as far as it is known: the rows come first."""
     if isinstance(held.number, np.ndarray):
         return tuple(held.number.shape)
+    if isinstance(held, Weight) and held.ndim is not None:
+        return tuple(Unknown("size") for _ in range(held.ndim))
     if held.rows is not None:
         return (len(held.rows), Unknown("columns"), Unknown("height"), Unknown("width"))
     return (Unknown("rows"), Unknown("columns"), Unknown("height"), Unknown("width"))
@@ -423,6 +427,8 @@ def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
         if name == "grad":
             return Unknown("grad")
         if name == "ndim":
+            if isinstance(owner, Weight):
+                return owner.ndim if owner.ndim is not None else Unknown("ndim")
             return owner.number.ndim if isinstance(owner.number, np.ndarray) else Unknown("ndim")
         return None
     if isinstance(owner, Net):

@@ -110,7 +110,7 @@ def _weights(machine: Machine, held: Any) -> tuple[list[Weight] | None, list[dic
             found.append(one[1])
         elif not isinstance(one, Tensor):
             return None, []
-    return found, groups
+    return list({id(w): w for w in found}.values()), groups
 
 
 @method(Optimizer, "step")

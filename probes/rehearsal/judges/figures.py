@@ -1,0 +1,65 @@
+"""Figures that are told: of which answers they are made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..journal import Asked, Told
+from ..machine import Machine
+from .verdict import Verdict, taught
+
+
+def last_batch_only(machine: Machine) -> Iterator[Verdict]:
+    """A figure told after a loop over batches that is made of the last batch's answers only."""
+    learnt = taught(machine)
+    for event, mine, others in _after_loops(machine):
+        if mine & learnt:
+            continue  # the last loss is told of training as a sign of life
+        if len(others) >= 4 and len(mine) == 1 and max(others) == next(iter(mine)):
+            yield Verdict("last-batch", event.node, f"{event.label!r} is made of the last of {len(others)} batches only")
+
+
+def never_reset(machine: Machine) -> Iterator[Verdict]:
+    """A figure of a round of epochs that holds the answers of all rounds before."""
+    by_node: dict[tuple[ast.AST, str], list[Told]] = {}
+    for event in machine.journal.of(Told):
+        by_node.setdefault((event.node, event.label), []).append(event)
+    for told in by_node.values():
+        if len(told) < 2 or not told[0].loops or any(len(t.value.asked) < 2 for t in told[:2]):
+            continue
+        first, second = told[0], told[1]
+        if first.loops[0][0] is not second.loops[0][0] or first.loops[0][1] == second.loops[0][1]:
+            continue
+        if first.value.asked < second.value.asked and _same_place(machine, first, second):
+            yield Verdict("not-reset", second.node, f"{second.label!r} still holds the answers of earlier epochs")
+
+
+def _same_place(machine: Machine, first: Told, second: Told) -> bool:
+    nodes = [{machine.asks[n].node for n in t.value.asked if n in machine.asks} for t in (first, second)]
+    return nodes[0] == nodes[1] and len(first.loops) == len(second.loops) == 1
+
+
+def _after_loops(machine: Machine) -> Iterator[tuple[Told, set[int], set[int]]]:
+    """Figures with the answers that they are made of and all that were given at the same place in that round."""
+    for event in machine.journal.of(Told):
+        mine = set(event.value.asked)
+        if not mine or event.guessed:
+            continue
+        nodes = {machine.asks[n].node for n in mine if n in machine.asks}
+        if len(nodes) != 1:
+            continue
+        one: Asked = machine.asks[next(iter(mine))]
+        if len(one.loops) <= len(event.loops):
+            continue  # told within the loop over batches
+        outer = one.loops[: len(event.loops)]
+        if outer != event.loops:
+            continue
+        node = next(iter(nodes))
+        others = {a.number for a in machine.asks.values() if a.node is node and a.loops[: len(outer)] == outer and a.time < event.time}
+        rounds = {a.loops[-1][1] for a in machine.asks.values() if a.number in others}
+        if len(rounds) == len(others):
+            yield event, mine, others
+
+
+__all__ = ["last_batch_only", "never_reset", "taught"]

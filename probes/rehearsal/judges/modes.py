@@ -1,0 +1,36 @@
+"""The mode in which networks are asked: training in evaluation mode, and the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..journal import Backward
+from ..machine import Machine
+from .verdict import Verdict, scored, taught, trains
+
+
+def trained_in_evaluation(machine: Machine) -> Iterator[Verdict]:
+    """Answers that are learnt from are given in evaluation mode: Dropout and BatchNorm stand still."""
+    learnt = taught(machine)
+    if not trains(machine):
+        return
+    reached = {n for e in machine.journal.of(Backward) if e.reached for n in getattr(e.loss, "asked", ())}
+    asks = [a for a in machine.asks.values() if a.number in learnt & reached and a.graph and a.modal]
+    off = [a for a in asks if not any(mode for _, mode in a.modal) and any(w.moved for w in a.net.parameters())]
+    if off and not off[0].guessed:
+        layers = sorted({name for name, _ in off[0].modal})
+        if len(off) == len(asks):
+            yield Verdict("trained-in-eval", off[0].node, f"{', '.join(layers)} never train: the network is in evaluation mode")
+        elif len(off) * 2 > len(asks):
+            yield Verdict("trained-in-eval-later", off[0].node, f"{', '.join(layers)} train in the first round only: the network stays in evaluation mode")
+
+
+def scored_in_training(machine: Machine) -> Iterator[Verdict]:
+    """Figures of held-out data are told of answers that are given in training mode."""
+    if not trains(machine):
+        return
+    asks = [a for a in scored(machine) if a.modal and any(w.moved for w in a.net.parameters())]
+    on = [a for a in asks if any(mode for _, mode in a.modal)]
+    if on and len(on) == len(asks) and not on[0].guessed:
+        layers = sorted({name for name, mode in on[0].modal if mode})
+        yield Verdict("scored-in-train", on[0].node, f"{', '.join(layers)} are still in training mode where figures are taken")

@@ -1,0 +1,98 @@
+"""Gradients and steps: what is cleared too late or too early, and weights that nothing moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..journal import Backward, Cleared, Scheduled, Stepped
+from ..machine import Machine
+from ..values import Net, Schedule, Weight
+from .verdict import Verdict, optimizers, trains
+
+_EACH_STEP = ("OneCycleLR", "CyclicLR", "get_linear_schedule_with_warmup", "get_cosine_schedule_with_warmup")
+
+
+def stale_gradients(machine: Machine) -> Iterator[Verdict]:
+    """A step moves weights by gradients that an earlier step has used already: they are not cleared."""
+    steps = [e for e in machine.journal.of(Stepped) if e.optimizer.name != "LBFGS"]
+    again = [e for e in steps if e.stale]
+    if again and optimizers(machine) is not None and not any(e.guessed for e in again[:1]):
+        cleared = machine.journal.of(Cleared)
+        if len(again) >= len(steps) - 2 or not cleared:
+            yield Verdict("stale", again[0].node, "gradients that an earlier step has used are still there")
+
+
+def lost_gradients(machine: Machine) -> Iterator[Verdict]:
+    """Gradients that are cleared before any step used them."""
+    if optimizers(machine) is None and machine.journal.of(Stepped):
+        return
+    used = {n for e in machine.journal.of(Stepped) for g in e.gradients.values() for n in g}
+    backwards = machine.journal.of(Backward)
+    lost = [e for e in machine.journal.of(Cleared) if e.lost and not e.lost & used]
+    gone = {n for e in lost for n in e.lost}
+    if lost and len(gone) * 2 >= len(backwards) and not lost[0].guessed and machine.journal.of(Stepped):
+        yield Verdict("lost", lost[0].node, "gradients are cleared before a step has used them")
+
+
+def early_schedule(machine: Machine) -> Iterator[Verdict]:
+    """A schedule that goes on before the first step of its optimizer."""
+    first = next((e for e in machine.journal.of(Scheduled) if e.after >= 0), None)
+    if first is not None and first.after == 0 and trains(machine) and not first.guessed:
+        yield Verdict("early-schedule", first.node, "the schedule goes on before the optimizer's first step")
+
+
+def left_out(machine: Machine) -> Iterator[Verdict]:
+    """Weights that a gradient reaches and no optimizer has, beside others of their network that are moved."""
+    known = optimizers(machine)
+    if known is None or not trains(machine):
+        return
+    held = {w.serial for o in machine.optimizers for w in o.weights or ()}
+    reached = {s for e in machine.journal.of(Backward) for s in e.reached}
+    for net in {id(a.net): a.net for a in machine.asks.values()}.values():
+        mine = [w for w in net.parameters() if w.trains]
+        moved = [w for w in mine if w.serial in held]
+        missed = [w for w in mine if w.serial in reached and w.serial not in held]
+        if moved and missed and not any(n.escaped for n in net.nets()):
+            owner = owner_of(net, missed[0])
+            optimizer = next((o for o in known if any(w in moved for w in o.weights or ())), known[0])
+            yield Verdict(
+                "left-out",
+                optimizer.node,
+                f"a gradient reaches {len(missed)} of {len(mine)} weights of the network that no optimizer moves"
+                f" ({owner})",
+            )
+
+
+def unreached(machine: Machine) -> Iterator[Verdict]:
+    """Layers that the answer goes through and that no gradient reaches, though an optimizer has their weights."""
+    known = optimizers(machine)
+    if known is None or not trains(machine):
+        return
+    held = {w.serial for o in known for w in o.weights or ()}
+    reached = {s for e in machine.journal.of(Backward) for s in e.reached}
+    for net in {id(a.net): a.net for a in machine.asks.values() if not a.opaque}.values():
+        live = {id(n.node) for n in net.nets() if any(w.serial in reached for w in n.weights.values())}
+        for inner in net.nets():
+            if id(inner.node) in live:
+                continue  # the last block's way on to a block that is none
+            mine = [w for w in inner.weights.values() if w.trains and not w.buffer and w.serial in held]
+            if not mine or not getattr(inner, "used", 0) or inner.opaque:
+                continue
+            if not any(w.serial in reached for w in mine) and not any(n.escaped for n in net.nets()):
+                others = [w for w in net.parameters() if w.serial in reached]
+                if others and inner.node is not None:
+                    yield Verdict("unreached", inner.node, f"no gradient reaches this {inner.layer or 'layer'}")
+
+
+def owner_of(net: Net, weight: Weight) -> str:
+    """The layer that a weight stands in, by its dotted name."""
+    waiting: list[tuple[str, Net]] = [("", net)]
+    while waiting:
+        name, one = waiting.pop(0)
+        if any(w is weight for w in one.weights.values()):
+            return name or one.layer or "itself"
+        waiting += [(f"{name}.{k}".lstrip("."), c) for k, c in one.children.items() if isinstance(c, Net)]
+    return "a layer"
+
+
+__all__ = ["Schedule", "early_schedule", "left_out", "lost_gradients", "stale_gradients", "unreached"]
