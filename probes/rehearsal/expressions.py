@@ -73,6 +73,7 @@ class Expressions:
         self.guessed: list[ast.AST] = []
         self.guesses: dict[ast.AST, int] = {}
         self.calls: list[ast.AST] = []
+        self.texts: dict[ast.JoinedStr, list[tuple[str, Any]]] = {}
         self.clock = 0
 
     # ------------------------------------------------------------------------------------ bookkeeping
@@ -177,18 +178,30 @@ class Expressions:
         return ("object", id(value))
 
     def _of_joinedstr(self, node: ast.JoinedStr, scope: Scope) -> Any:
-        parts = []
+        """A text; the figures in it are kept with the words before each, for those who tell it."""
+        parts: list[str] | None = []
+        figures: list[tuple[str, Any]] = []
+        before = ""
+        whole: Any = None  # a text of each sample: the name of its file
         for one in node.values:
             if isinstance(one, ast.FormattedValue):
                 held = self.value(one.value, scope)
                 if isinstance(held, Tensor) and held.rows is not None and not held.scalar:
-                    return held.then("text")
-                if not isinstance(held, PLAIN):
-                    return Unknown("text")
-                parts.append(str(held))
+                    whole = held.then("text")
+                figures.append((before or ast.unparse(one.value), held))
+                before = ""
+                if parts is not None and isinstance(held, PLAIN):
+                    parts.append(str(held))
+                else:
+                    parts = None
             elif isinstance(one, ast.Constant):
-                parts.append(str(one.value))
-        return "".join(parts)[:MOST_TEXT]
+                before = str(one.value)
+                if parts is not None:
+                    parts.append(before)
+        self.texts[node] = figures
+        if whole is not None:
+            return whole
+        return Unknown("text") if parts is None else "".join(parts)[:MOST_TEXT]
 
     def _of_ifexp(self, node: ast.IfExp, scope: Scope) -> Any:
         told = self.truth(self.value(node.test, scope))

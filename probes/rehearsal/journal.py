@@ -82,6 +82,14 @@ class Switched(Event):
 
 
 @dataclass(eq=False)
+class Taken(Event):
+    """The weights of a network were asked for, to be kept."""
+
+    net: Net
+    version: int
+
+
+@dataclass(eq=False)
 class Saved(Event):
     """Something was kept in a file."""
 

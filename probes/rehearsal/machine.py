@@ -300,28 +300,17 @@ class Machine(Objects):
         if isinstance(callee, Routine):
             return
         before = ""
-        for one in node.args:
+        for one, held in zip(node.args, given, strict=False):
             if isinstance(one, ast.JoinedStr):
-                before = ""
-                for piece in one.values:
-                    if isinstance(piece, ast.Constant):
-                        before = str(piece.value)
-                    elif isinstance(piece, ast.FormattedValue):
-                        self.tell(before or unparse(piece.value), self.value(piece.value, scope), node)
-                        before = ""
-            elif isinstance(one, ast.Dict):
-                for key, value in zip(one.keys, one.values, strict=True):
-                    label = str(getattr(key, "value", "")) if key is not None else ""
-                    self.tell(label, self.value(value, scope), node)
+                for label, figure in self.texts.get(one, ()):
+                    self.tell(label, figure, node)
             elif isinstance(one, ast.Constant):
                 before = str(one.value)
-            elif isinstance(one, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp)):
-                held = self.value(one, scope) if not isinstance(one, ast.Call) else None
-                if isinstance(held, dict):
-                    for label, value in held.items():
-                        self.tell(str(label), value, node)
-                elif held is not None:
-                    self.tell(before or unparse(one), held, node)
+            elif isinstance(held, dict):
+                for label, figure in held.items():
+                    self.tell(str(label), figure, node)
+            else:
+                self.tell(before or unparse(one), held, node)
 
     def tell(self, label: str, value: Any, node: ast.AST) -> None:
         """Put down a figure that is told, if it is made of answers of a network."""

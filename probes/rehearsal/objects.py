@@ -538,6 +538,7 @@ class Objects(Statements):
             made.drawn = made.drawn or one.drawn
             if len(one.done) > len(made.done):
                 made.done = one.done
+        made.scale = found[0].scale if len(found) == 1 else 1.0
         made.done = (*made.done[-39:], name)
         made.scalar = all(t.scalar for t in found)
         if not self.graph:
@@ -556,6 +557,10 @@ class Objects(Statements):
         numbers = [g.number if isinstance(g, Tensor) else g for g in given]
         found = [g for g in given if isinstance(g, Tensor)]
         made = self.joined_tensors(name, found)
+        if len(found) == 1 and len(given) == 2:
+            made.scale = _scaled(name, given, found[0])
+        elif len({t.scale for t in found if t.asked}) == 1:
+            made.scale = next(t.scale for t in found if t.asked)
         if any(isinstance(g, (Unknown, Maybe)) for g in given):
             return made
         if function is not None and all(
@@ -637,6 +642,18 @@ class Objects(Statements):
 def home_of(names: list[str]) -> str:
     """The library of a network, by the dotted names of the classes it derives from; "" for PyTorch."""
     return next((HOMES[r] for n in names if (r := n.partition(".")[0]) in HOMES), "")
+
+
+def _scaled(name: str, given: list[Any], held: Tensor) -> float | None:
+    """The constant of a figure after it was multiplied or divided by a number."""
+    other = given[1] if given[0] is held else given[0]
+    if name not in ("mul", "div") or held.scale is None:
+        return held.scale
+    if isinstance(other, bool) or not isinstance(other, (int, float)) or not other:
+        return None
+    if name == "mul":
+        return held.scale * other
+    return held.scale / other if given[0] is held else None
 
 
 class Namespace(dict[str, Any]):

@@ -29,6 +29,7 @@ from .values import (
 
 EPOCHS = 3  # rounds of a loop in which networks are asked of several batches
 ROUNDS = 64  # of any other loop
+LISTED = 2_000  # of a list of what is known
 WHILES = 12
 _NO_NAMES = ("typing", "__future__", "typing_extensions", "collections.abc")
 
@@ -182,7 +183,7 @@ class Statements(Expressions):
             return True
         count = self.guesses.get(node, 0)
         self.guesses[node] = count + 1
-        return count % 2 == 0
+        return count % 3 == 0
 
     def _do_match(self, node: ast.Match, scope: Scope) -> None:
         subject = self.value(node.subject, scope)
@@ -232,7 +233,10 @@ class Statements(Expressions):
         heavy = 0
         last = None
         for count, item in enumerate(held):
-            if count >= ROUNDS or heavy >= EPOCHS:
+            if (
+                count >= (LISTED if whole is not None and not isinstance(held, range) else ROUNDS)
+                or heavy >= EPOCHS
+            ):
                 break
             before = len(self.journal.events)
             if heavy == EPOCHS - 1 and whole is not None and isinstance(held, range) and whole > EPOCHS:

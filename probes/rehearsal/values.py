@@ -43,6 +43,7 @@ class Tensor:
     fits: frozenset[int] = NOTHING
     by: frozenset[str] = frozenset()
     vague: bool = False
+    scale: float | None = 1.0  # the constant that a figure was multiplied by, None where that is not known
 
     def like(self, **changed: Any) -> Tensor:
         """A tensor made of this one."""
@@ -50,6 +51,7 @@ class Tensor:
             self.rows, self.table, self.deps, self.asked, self.held, self.done, None, self.drawn, self.scalar
         )
         fresh.fits, fresh.by, fresh.vague = self.fits, self.by, self.vague
+        fresh.scale = self.scale
         for name, value in changed.items():
             setattr(fresh, name, value)
         return fresh
@@ -62,7 +64,7 @@ class Tensor:
         """Turn into another one, in place."""
         for name in (
             *("rows", "table", "deps", "asked", "held", "done", "number", "drawn", "scalar"),
-            *("fits", "by", "vague"),
+            *("fits", "by", "vague", "scale"),
         ):
             setattr(self, name, getattr(other, name))
 

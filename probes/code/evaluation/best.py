@@ -10,6 +10,7 @@ from functools import partial
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..mindspore.cells import last_tested_on_mindspore
@@ -128,6 +129,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             never_better,
             raised_before,
             chosen_by_training,
+            shows("alias"),
             training_watched,
             monitored_in_training,
             partial(watched_metric_unknown, names=("ModelCheckpoint", "EarlyStopping")),
@@ -527,6 +529,7 @@ def last_instead_of_best(view: View) -> Finding:
             best_left_on_disk,
             best_never_restored,
             best_of_nothing,
+            shows("last-scored"),
             last_of_monitored,
             best_of_idle_callback,
             best_not_loaded,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.learning import taken, takes_gradients
 from ...scripts.syntax import Script
@@ -92,6 +93,7 @@ def metric_miscounts(view: View) -> Finding:
             ctc_blank_kept,
             other_batch_size,
             logged_without_reset,
+            shows("last-batch", "not-reset"),
             normalised_over_batch,
             last_round_only,
             last_count_only,

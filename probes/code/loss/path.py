@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import Flow, flow, losses, objectives
 from ...scripts.syntax import Function, Script
 from ..model.cut_layers import layer_cut_off
@@ -82,6 +83,7 @@ def gradient_path_cut(view: View) -> Finding:
         trained_without_gradients,
         drawn_without_slope,
         layer_cut_off,
+        shows("unreached"),
     )
     return first(view, checks, "the scripts hold no model or loss")
 

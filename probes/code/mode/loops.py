@@ -10,6 +10,7 @@ from ....engine.model import State
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name, moves_one_tensor
 from ...registry import Finding, View, any_of, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow, returns
 from ...scripts.learning import taken
 from ...scripts.syntax import Function, Script
@@ -36,7 +37,8 @@ def eval_mode_while_training(view: View) -> Finding:
 
     False positive: a frozen teacher or feature extractor that is put into eval mode on purpose.
     """
-    return first(view, _eval_while_training, "the scripts never switch the model's mode")
+    checks = either(_eval_while_training, shows("trained-in-eval", "trained-in-eval-later"))
+    return first(view, checks, "the scripts never switch the model's mode")
 
 
 _COPIES = (
@@ -502,7 +504,13 @@ def _before(source: Script, node: ast.AST, loop: ast.AST) -> bool:
 @probe()
 def train_mode_while_evaluating(view: View) -> Finding:
     """The model holds dropout or batch norm, the script evaluates, and `.eval()` is never called."""
-    checks = either(_train_while_evaluating, never_quiet, switched_on_to_score, callback_in_training_mode)
+    checks = either(
+        _train_while_evaluating,
+        never_quiet,
+        switched_on_to_score,
+        callback_in_training_mode,
+        shows("scored-in-train"),
+    )
     return first(view, checks, "the scripts hold no evaluation of a model with modes")
 
 

@@ -8,6 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
 from ..model.extraction import extracts_features
@@ -35,7 +36,7 @@ def optimizer_gets_part(view: View) -> Finding:
     """
     return first(
         view,
-        either(_optimizer_part, descends_part, variables_left_out, part_without_optimizer),
+        either(_optimizer_part, descends_part, variables_left_out, part_without_optimizer, shows("left-out")),
         "the scripts build no optimizer whose parameters can be followed",
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..ranks.sampler_order import accelerate_not_divided
@@ -24,7 +25,14 @@ def accumulation_not_divided(view: View) -> Finding:
     """The optimizer steps every N batches and the loss is not divided by N."""
     return first(
         view,
-        either(_one_of_two_divided, _not_divided, not_divided, accelerate_not_divided, micro_losses_summed),
+        either(
+            _one_of_two_divided,
+            _not_divided,
+            not_divided,
+            accelerate_not_divided,
+            micro_losses_summed,
+            shows("undivided", "divided-otherwise"),
+        ),
         "the scripts do not accumulate gradients by hand",
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok, outer_loop
 from ..shared.rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
@@ -26,7 +27,7 @@ def gradients_not_cleared(view: View) -> Finding:
     """
     return first(
         view,
-        either(_not_cleared, never_cleared, one_never_cleared, hook_clears_nothing),
+        either(_not_cleared, never_cleared, one_never_cleared, hook_clears_nothing, shows("stale")),
         "no hand-written training step in the scripts",
     )
 
@@ -171,7 +172,7 @@ def _filled(source: Script, clear: ast.expr | ast.stmt, steps: Sequence[ast.Call
 @probe()
 def cleared_before_step(view: View) -> Finding:
     """zero_grad stands after backward and before step in one block of statements."""
-    checks = either(_cleared_early, cleared_before_applied, one_cleared_early)
+    checks = either(_cleared_early, cleared_before_applied, one_cleared_early, shows("lost", "micro-lost"))
     return first(view, checks, "no hand-written training step in the scripts")
 
 

@@ -1,1 +1,44 @@
-"""What a rehearsal shows: each judge reads a journal and gives verdicts, only where all that it rests on is known."""
+"""What a rehearsal shows: judges read the journal and speak where all that they rest on is known."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ...code.shared.checks import Check, at
+from ...registry import Finding
+from ...scripts.syntax import Script
+from ..machine import rehearsed
+from . import figures, kept, modes, steps
+from .verdict import Verdict
+
+_JUDGES = (
+    figures.last_batch_only,
+    figures.never_reset,
+    kept.best_not_taken_back,
+    kept.best_that_moves_on,
+    modes.scored_in_training,
+    modes.trained_in_evaluation,
+    steps.divided_for_nothing,
+    steps.left_out,
+    steps.lost_gradients,
+    steps.stale_gradients,
+    steps.undivided,
+    steps.unreached,
+)
+
+
+@lru_cache(maxsize=16)
+def verdicts(source: Script) -> tuple[Verdict, ...]:
+    """All verdicts over a program."""
+    machine = rehearsed(source)
+    return tuple(v for judge in _JUDGES for v in judge(machine))
+
+
+def shows(*kinds: str) -> Check:
+    """A check that speaks where a rehearsal of the program gave a verdict of one of these kinds."""
+
+    def check(source: Script) -> Finding | None:
+        found = next((v for v in verdicts(source) if v.kind in kinds), None)
+        return at(source, found.node, found.why) if found is not None else None
+
+    return check

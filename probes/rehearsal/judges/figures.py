@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..journal import Asked, Told
+from ..journal import Asked, Stepped, Told
 from ..machine import Machine
 from .verdict import Verdict, taught
 
@@ -13,15 +13,19 @@ from .verdict import Verdict, taught
 def last_batch_only(machine: Machine) -> Iterator[Verdict]:
     """A figure told after a loop over batches that is made of the last batch's answers only."""
     learnt = taught(machine)
+    trained = {node for e in machine.journal.of(Stepped) for node, _ in e.loops}
     for event, mine, others in _after_loops(machine):
-        if mine & learnt:
-            continue  # the last loss is told of training as a sign of life
+        if mine & learnt or machine.asks[next(iter(mine))].loops[-1][0] in trained:
+            continue  # the last loss is told of training as a sign of life; a round of epochs is no batch
         if len(others) >= 4 and len(mine) == 1 and max(others) == next(iter(mine)):
-            yield Verdict("last-batch", event.node, f"{event.label!r} is made of the last of {len(others)} batches only")
+            yield Verdict(
+                "last-batch", event.node, f"{event.label!r} is made of the last of {len(others)} batches only"
+            )
 
 
 def never_reset(machine: Machine) -> Iterator[Verdict]:
     """A figure of a round of epochs that holds the answers of all rounds before."""
+    learnt = taught(machine)
     by_node: dict[tuple[ast.AST, str], list[Told]] = {}
     for event in machine.journal.of(Told):
         by_node.setdefault((event.node, event.label), []).append(event)
@@ -31,8 +35,13 @@ def never_reset(machine: Machine) -> Iterator[Verdict]:
         first, second = told[0], told[1]
         if first.loops[0][0] is not second.loops[0][0] or first.loops[0][1] == second.loops[0][1]:
             continue
+        mine = [machine.asks[n] for n in second.value.asked if n in machine.asks]
+        if second.value.asked & learnt or len({a.net.serial for a in mine}) != 1:
+            continue  # networks of several folds, rewards
         if first.value.asked < second.value.asked and _same_place(machine, first, second):
-            yield Verdict("not-reset", second.node, f"{second.label!r} still holds the answers of earlier epochs")
+            yield Verdict(
+                "not-reset", second.node, f"{second.label!r} still holds the answers of earlier epochs"
+            )
 
 
 def _same_place(machine: Machine, first: Told, second: Told) -> bool:
@@ -41,7 +50,7 @@ def _same_place(machine: Machine, first: Told, second: Told) -> bool:
 
 
 def _after_loops(machine: Machine) -> Iterator[tuple[Told, set[int], set[int]]]:
-    """Figures with the answers that they are made of and all that were given at the same place in that round."""
+    """Figures with the answers that they are made of, and all given at the same place in that round."""
     for event in machine.journal.of(Told):
         mine = set(event.value.asked)
         if not mine or event.guessed:
@@ -56,7 +65,11 @@ def _after_loops(machine: Machine) -> Iterator[tuple[Told, set[int], set[int]]]:
         if outer != event.loops:
             continue
         node = next(iter(nodes))
-        others = {a.number for a in machine.asks.values() if a.node is node and a.loops[: len(outer)] == outer and a.time < event.time}
+        others = {
+            a.number
+            for a in machine.asks.values()
+            if a.node is node and a.loops[: len(outer)] == outer and a.time < event.time
+        }
         rounds = {a.loops[-1][1] for a in machine.asks.values() if a.number in others}
         if len(rounds) == len(others):
             yield event, mine, others

@@ -16,13 +16,23 @@ def trained_in_evaluation(machine: Machine) -> Iterator[Verdict]:
         return
     reached = {n for e in machine.journal.of(Backward) if e.reached for n in getattr(e.loss, "asked", ())}
     asks = [a for a in machine.asks.values() if a.number in learnt & reached and a.graph and a.modal]
-    off = [a for a in asks if not any(mode for _, mode in a.modal) and any(w.moved for w in a.net.parameters())]
+    off = [
+        a for a in asks if not any(mode for _, mode in a.modal) and any(w.moved for w in a.net.parameters())
+    ]
     if off and not off[0].guessed:
         layers = sorted({name for name, _ in off[0].modal})
         if len(off) == len(asks):
-            yield Verdict("trained-in-eval", off[0].node, f"{', '.join(layers)} never train: the network is in evaluation mode")
+            yield Verdict(
+                "trained-in-eval",
+                off[0].node,
+                f"{', '.join(layers)} never train: the network is in evaluation mode",
+            )
         elif len(off) * 2 > len(asks):
-            yield Verdict("trained-in-eval-later", off[0].node, f"{', '.join(layers)} train in the first round only: the network stays in evaluation mode")
+            yield Verdict(
+                "trained-in-eval-later",
+                off[0].node,
+                f"{', '.join(layers)} train in the first round only: the network stays in evaluation mode",
+            )
 
 
 def scored_in_training(machine: Machine) -> Iterator[Verdict]:
@@ -33,4 +43,8 @@ def scored_in_training(machine: Machine) -> Iterator[Verdict]:
     on = [a for a in asks if any(mode for _, mode in a.modal)]
     if on and len(on) == len(asks) and not on[0].guessed:
         layers = sorted({name for name, mode in on[0].modal if mode})
-        yield Verdict("scored-in-train", on[0].node, f"{', '.join(layers)} are still in training mode where figures are taken")
+        yield Verdict(
+            "scored-in-train",
+            on[0].node,
+            f"{', '.join(layers)} are still in training mode where figures are taken",
+        )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..journal import Backward, Cleared, Scheduled, Stepped
 from ..machine import Machine
-from ..values import Net, Schedule, Weight
+from ..values import Net, Schedule, Tensor, Weight
 from .verdict import Verdict, optimizers, trains
 
 _EACH_STEP = ("OneCycleLR", "CyclicLR", "get_linear_schedule_with_warmup", "get_cosine_schedule_with_warmup")
@@ -58,13 +58,13 @@ def left_out(machine: Machine) -> Iterator[Verdict]:
             yield Verdict(
                 "left-out",
                 optimizer.node,
-                f"a gradient reaches {len(missed)} of {len(mine)} weights of the network that no optimizer moves"
-                f" ({owner})",
+                f"a gradient reaches {len(missed)} of {len(mine)} weights of the network"
+                f" that no optimizer moves ({owner})",
             )
 
 
 def unreached(machine: Machine) -> Iterator[Verdict]:
-    """Layers that the answer goes through and that no gradient reaches, though an optimizer has their weights."""
+    """Layers that an answer goes through and no gradient reaches, though an optimizer has their weights."""
     known = optimizers(machine)
     if known is None or not trains(machine):
         return
@@ -81,7 +81,9 @@ def unreached(machine: Machine) -> Iterator[Verdict]:
             if not any(w.serial in reached for w in mine) and not any(n.escaped for n in net.nets()):
                 others = [w for w in net.parameters() if w.serial in reached]
                 if others and inner.node is not None:
-                    yield Verdict("unreached", inner.node, f"no gradient reaches this {inner.layer or 'layer'}")
+                    yield Verdict(
+                        "unreached", inner.node, f"no gradient reaches this {inner.layer or 'layer'}"
+                    )
 
 
 def owner_of(net: Net, weight: Weight) -> str:
@@ -96,3 +98,64 @@ def owner_of(net: Net, weight: Weight) -> str:
 
 
 __all__ = ["Schedule", "early_schedule", "left_out", "lost_gradients", "stale_gradients", "unreached"]
+
+
+def undivided(machine: Machine) -> Iterator[Verdict]:
+    """Gradients of several batches are gathered, and their losses, which are means, are not divided."""
+    if optimizers(machine) is None:
+        return
+    by_number = {e.number: e for e in machine.journal.of(Backward)}
+    counts: list[int] = []
+    around: list[tuple[object, ...]] = []
+    scales: list[float] = []
+    node = None
+    for event in machine.journal.of(Stepped):
+        used = {n for g in event.gradients.values() for n in g}
+        mine = [by_number[n] for n in used if n in by_number]
+        if not mine or event.stale or len({m.node for m in mine}) != 1 or event.guessed:
+            return
+        counts.append(len(mine))
+        around.append(event.loops[:-1])
+        for one in mine:
+            loss = one.loss
+            if not isinstance(loss, Tensor) or loss.scale is None or not loss.scalar or "sum" in loss.done:
+                return
+            scales.append(loss.scale)
+        node = mine[0].node
+    if len(counts) < 3 or node is None or max(counts) < 2:
+        return
+    usual = max(set(counts), key=counts.count)
+    if usual < 2 or counts.count(usual) * 2 < len(counts) or len({round(s, 9) for s in scales}) != 1:
+        return
+    if abs(scales[0] - 1.0) < 1e-9:
+        yield Verdict(
+            "undivided", node, f"gradients of {usual} batches are gathered, and no loss is divided by {usual}"
+        )
+    elif len(set(around)) < len(around) and scales[0] < 1 and abs(scales[0] * usual - 1.0) > 0.01:
+        yield Verdict(
+            "divided-otherwise",
+            node,
+            f"gradients of {usual} batches are gathered, each loss is divided by {1 / scales[0]:g}",
+        )
+
+
+def divided_for_nothing(machine: Machine) -> Iterator[Verdict]:
+    """Each loss is divided for gathering, and every step is taken on one batch alone."""
+    used = [e for e in machine.journal.of(Stepped) if e.gradients]
+    counts = {len({n for g in e.gradients.values() for n in g}) for e in used}
+    losses = [e for e in machine.journal.of(Backward) if isinstance(e.loss, Tensor) and e.loss.scalar]
+    scales = {e.loss.scale for e in losses}
+    lost = [e for e in machine.journal.of(Cleared) if e.lost]
+    if counts == {1} and len(scales) == 1 and lost and optimizers(machine) is not None:
+        scale = scales.pop()
+        if (
+            scale is not None
+            and 0 < scale <= 0.5
+            and abs(1 / scale - round(1 / scale)) < 1e-9
+            and not lost[0].guessed
+        ):
+            yield Verdict(
+                "micro-lost",
+                lost[0].node,
+                f"each loss is divided by {1 / scale:g}, and gradients are cleared after each",
+            )

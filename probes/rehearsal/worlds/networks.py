@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...script_diff.vocabulary import word_set
-from ..journal import Backward, Loaded, Switched
+from ..journal import Backward, Loaded, Switched, Taken
 from ..libraries import Call, function, method
 from ..objects import ASLEEP, FORWARD, home_of
 from ..values import (
@@ -406,7 +406,9 @@ def _forwarded(call: Call) -> Any:
 
 @method(Net, "state_dict")
 def _state(call: Call) -> Any:
-    return State(call.callee.owner, call.callee.owner.version)
+    net: Net = call.callee.owner
+    call.machine.note(Taken(**call.machine.now(call.node), net=net, version=net.version))
+    return State(net, net.version)
 
 
 @method(Net, "load_state_dict", "load_weights")

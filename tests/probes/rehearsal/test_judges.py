@@ -1,0 +1,112 @@
+"""Verdicts of a rehearsal: what is seen, what looks alike and is right, and what is not known."""
+
+from __future__ import annotations
+
+import pytest
+
+from traindoctor.probes.rehearsal.journal import Asked, Backward, Loaded, Stepped, Told
+
+from ._program import rehearse, told
+
+CLEAR = ("            opt.zero_grad()\n", "")
+
+
+def test_a_right_program_draws_no_verdict() -> None:
+    assert told() == set()
+
+
+def test_what_happens_is_kept_in_order() -> None:
+    machine = rehearse()
+    journal = machine.journal
+    assert journal.ended == "whole"
+    assert len(journal.of(Backward)) == len(journal.of(Stepped)) == 24
+    assert all(e.gradients and not e.stale for e in journal.of(Stepped))
+    assert len(journal.of(Loaded)) == 1
+    assert {e.label for e in journal.of(Told)} == {"val acc", "test acc"}
+    assert [a.mode for a in journal.of(Asked)[:9]] == [True] * 8 + [False]
+
+
+LATE = (
+    ("            opt.step()\n            opt.zero_grad()\n", "            opt.step()\n"),
+    ("        (loss / every).backward()\n", "        (loss / every).backward()\n        net.zero_grad()\n"),
+)
+TAUGHT_QUIET = ("    net.train()\n", "    net.train(False)\n")
+SCORED_LOUD = ("    net.eval()\n", "")
+PART = ("Adam(net.parameters()", "Adam([*net.start.parameters(), *net.end.parameters()]")
+CUT = (
+    "            x = block(x)\n",
+    "            x = block(x.detach()) if block is self.blocks[-1] else block(x)\n",
+)
+ALIAS = ("copy.deepcopy(net.state_dict())", "net.state_dict()")
+LEFT = ("    net.load_state_dict(kept)\n", "")
+GATHERED = ("learn(net, train, opt)", "learn(net, train, opt, 4)")
+SUMMED = ("(loss / every).backward()", "loss.backward()")
+LAST = ("        hits += (net(x)", "        hits = (net(x)")
+KEPT = (
+    ("    hits = count = 0\n", "    seen = STORE\n"),
+    ("        hits += (net(x)", "        seen.append((net(x)"),
+    (" == y).sum().item()\n        count += len(y)\n", " == y).float())\n"),
+    ("    return hits / count", "    return torch.cat(seen).mean().item()"),
+    ("def learn(", "STORE = []\n\ndef learn("),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("edits", "kind"),
+    [
+        ((CLEAR,), "stale"),
+        (LATE, "lost"),
+        ((TAUGHT_QUIET,), "trained-in-eval"),
+        ((("    net.train()\n", ""),), "trained-in-eval-later"),
+        ((SCORED_LOUD,), "scored-in-train"),
+        ((PART,), "left-out"),
+        ((("self.start(x)", "self.start(x).detach()"),), "unreached"),
+        ((ALIAS,), "alias"),
+        ((LEFT,), "last-scored"),
+        ((GATHERED, SUMMED), "undivided"),
+        ((GATHERED, ("loss / every", "loss / 8")), "divided-otherwise"),
+        ((LAST,), "last-batch"),
+        (KEPT, "not-reset"),
+    ],
+)
+def test_what_is_wrong_is_seen(edits: tuple[tuple[str, str], ...], kind: str) -> None:
+    assert kind in told(*edits)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        (GATHERED,),
+        (("opt.zero_grad()", "net.zero_grad(set_to_none=True)"),),
+        (
+            (
+                "            opt.zero_grad()\n",
+                "            for p in net.parameters():\n                p.grad = None\n",
+            ),
+        ),
+        (("    net.train()\n", "    net.train(True)\n"),),
+        (("F.relu(self.fc(x))", "F.relu(self.fc(x)).clone()"),),
+        (PART, ("    opt = torch", "    net.blocks.requires_grad_(False)\n    opt = torch")),
+        (("copy.deepcopy(net.state_dict())", "{k: v.clone() for k, v in net.state_dict().items()}"),),
+        (("hits += (net(x)", "hits = hits + (net(x)"),),
+        (("shuffle=split", "drop_last=False, shuffle=split"),),
+    ],
+)
+def test_what_looks_alike_and_is_right_is_not_spoken_of(edits: tuple[tuple[str, str], ...]) -> None:
+    assert told(*edits) == set()
+
+
+UNKNOWN = ("import copy\n", "import copy\nfrom somewhere import wrap, steps\n")
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        (UNKNOWN, CLEAR, ("    best, kept", "    net, opt = wrap(net, opt)\n    best, kept")),
+        (UNKNOWN, PART, ("    best, kept", "    wrap(opt)\n    best, kept")),
+        (UNKNOWN, ("Adam(net.parameters()", "Adam(wrap(net)")),
+        (UNKNOWN, LEFT, ("    print(\"test", "    wrap(net)\n    print(\"test")),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_not_judged(edits: tuple[tuple[str, str], ...]) -> None:
+    assert told(*edits) == set()
