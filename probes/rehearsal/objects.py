@@ -75,6 +75,7 @@ class Objects(Statements):
         self.weights: dict[int, Weight] = {}
         self.asks: dict[int, Asked] = {}
         self.inside_net = 0
+        self.kept_elsewhere: frozenset[int] = NOTHING  # weights whose values went to what is not known
         self.graph = True
         self.modal: list[list[tuple[str, bool]]] = []
         self.learning: list[bool] = []  # modes that Keras's networks are asked in, outermost first
@@ -507,6 +508,8 @@ class Objects(Statements):
         owner = callee if isinstance(callee, (Tensor, Net, Optimizer)) else None
         self.escape(everything)
         found = list(self.tensors([owner, *everything] if isinstance(owner, Tensor) else everything))
+        if isinstance(callee, Unknown):
+            self.kept_elsewhere |= frozenset(s for t in found for s in t.deps)
         if found:
             return self.joined_tensors(name or "unknown", found)
         return Unknown(name or getattr(callee, "key", ""))
@@ -514,7 +517,7 @@ class Objects(Statements):
     def escape(self, values: list[Any], depth: int = 3) -> None:
         """Objects that are handed to something that is not known may be changed by it."""
         for one in values:
-            if isinstance(one, (Net, Optimizer)):
+            if isinstance(one, (Net, Optimizer, Weight)):
                 one.escaped = True
             elif depth and isinstance(one, (list, tuple)):
                 self.escape(list(one[:64]), depth - 1)

@@ -100,6 +100,7 @@ class Weight(Tensor):
     gradients: list[int] = field(default_factory=list)
     moved: int = 0  # steps that moved it
     ndim: int | None = None  # axes
+    escaped: bool = False  # handed to something that is not known
     buffer: bool = False
 
 

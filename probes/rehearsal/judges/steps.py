@@ -51,7 +51,7 @@ def left_out(machine: Machine) -> Iterator[Verdict]:
     for net in {id(a.net): a.net for a in machine.asks.values()}.values():
         mine = [w for w in net.parameters() if w.trains]
         moved = [w for w in mine if w.serial in held]
-        missed = [w for w in mine if w.serial in reached and w.serial not in held]
+        missed = [w for w in mine if w.serial in reached and w.serial not in held and not w.escaped]
         if moved and missed and not any(n.escaped for n in net.nets()):
             owner = owner_of(net, missed[0])
             optimizer = next((o for o in known if any(w in moved for w in o.weights or ())), known[0])
@@ -71,12 +71,16 @@ def unreached(machine: Machine) -> Iterator[Verdict]:
     held = {w.serial for o in known for w in o.weights or ()}
     reached = {s for e in machine.journal.of(Backward) for s in e.reached}
     for net in {id(a.net): a.net for a in machine.asks.values() if not a.opaque}.values():
+        if any(n.opaque for n in net.nets()):
+            continue
         live = {id(n.node) for n in net.nets() if any(w.serial in reached for w in n.weights.values())}
         for inner in net.nets():
             if id(inner.node) in live:
                 continue  # the last block's way on to a block that is none
             mine = [w for w in inner.weights.values() if w.trains and not w.buffer and w.serial in held]
             if not mine or not getattr(inner, "used", 0) or inner.opaque:
+                continue
+            if any(w.serial in machine.kept_elsewhere for w in mine):
                 continue
             if not any(w.serial in reached for w in mine) and not any(n.escaped for n in net.nets()):
                 others = [w for w in net.parameters() if w.serial in reached]
