@@ -558,7 +558,7 @@ class Objects(Statements):
     def combined(self, name: str, given: list[Any], function: Callable[[Any, Any], Any] | None) -> Any:
         """Two values, one at least a tensor, and an operator."""
         numbers = [g.number if isinstance(g, Tensor) else g for g in given]
-        found = [g for g in given if isinstance(g, Tensor)]
+        found = list(self.tensors(given))
         made = self.joined_tensors(name, found)
         if len(found) == 1 and len(given) == 2:
             made.scale = _scaled(name, given, found[0])

@@ -200,7 +200,7 @@ def _given_by(machine: Machine, net: Net, given: list[Any], named: Named, node: 
     if machine.graph:
         made.deps = made.deps | frozenset(w.serial for w in net.parameters() if w.trains)
     made.scalar = False
-    if net.layer in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"):
+    if net.layer in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell") and net.home != "keras":
         state: Any = made.like()
         if net.layer == "LSTM":
             state = (made.like(), made.like())
