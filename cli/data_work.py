@@ -25,7 +25,7 @@ OWN_SECONDS = 10.0  # for data files that lie beside a run and were not asked fo
 OWN_SAMPLES = 50_000
 MOST_REMEDIES = 2
 # Facts of a raw table that most sound ones show: told, but no finding. Income and age are of other sizes.
-REMARKS = frozenset(["data-columns-apart", "recordings-clipped"])
+REMARKS = frozenset(["data-columns-apart", "recordings-clipped", "masks-smoothed"])
 # What a difference from the benchmark's batches shows on the run's own side as well: no finding of its own.
 CONSEQUENCES = {
     "batches-scaled-differently": ("inputs-unnormalized", "inputs-have-outliers"),

@@ -81,7 +81,6 @@ def files_changed(data: DataSet, view: View) -> Finding:
     return absent(f"no checksum of {sums} differs", value=0)
 
 
-SMOOTHED = (5, 0.5)  # masks, and their share, from which on it is how they were made
 LEAST_MET = 5  # images with a mask of their name
 
 
@@ -117,7 +116,7 @@ def _volumes(data: DataSet) -> Iterator[tuple[dict[str, tuple[int, ...] | None],
 
 @needs_data
 def masks_unlike_images(data: DataSet, view: View) -> Finding:
-    """Images without a mask where others have one; masks of another size, of another image, or smoothed."""
+    """Images without a mask where others have one; masks of another size, of another image, or moved."""
     del view
     pairs = lone = other = 0
     places: list[Place] = []
@@ -158,7 +157,7 @@ def masks_unlike_images(data: DataSet, view: View) -> Finding:
 
 
 def _misfit(data: DataSet) -> Finding | None:
-    """Masks that fit another image, or their own turned or moved; masks whose borders were smoothed."""
+    """Masks that fit another image, or their own turned or moved."""
     parts = [(p, p.masked) for p in data.parts if p.masked is not None]
     for part, one in parts:
         if one.elsewhere:
@@ -172,14 +171,30 @@ def _misfit(data: DataSet) -> Finding | None:
                     "and not on those of their own"
                 )
             return present(why, value=one.paired, threshold=0, where=(Place(part.files[0]),))
+    return None
+
+
+@needs_data
+def masks_smoothed(data: DataSet, view: View, share: float, least: int) -> Finding:
+    """Masks of two values that hold single pixels of many others, as interpolation and JPEG make them.
+
+    Worth a look: a loader that cuts them at one half makes up for it, one that takes numbers for classes not.
+    """
+    del view
+    parts = [(p, p.masked) for p in data.parts if p.masked is not None]
     for part, one in parts:
-        if len(one.smoothed) >= max(SMOOTHED[0], SMOOTHED[1] * one.looked):
+        if len(one.smoothed) >= max(least, share * one.looked):
             why = (
                 f"{len(one.smoothed)} of {one.looked} masks of {said_of(part)} that were looked at hold "
                 "single pixels of many values between their two: resized with interpolation, or kept as JPEG"
             )
-            return present(why, value=len(one.smoothed), threshold=0, where=one.smoothed[:5])
-    return None
+            value = len(one.smoothed) / one.looked
+            return present(why, value=value, threshold=share, where=one.smoothed[:5])
+    if not parts:
+        return unknown("no masks were looked into")
+    if any(one.smoothed for _, one in parts):
+        return unknown("single masks hold values between their two")
+    return absent(f"{parts[0][1].looked} masks that were looked at hold a few values each", value=0)
 
 
 def _dots(path: str) -> str:

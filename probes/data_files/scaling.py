@@ -165,7 +165,7 @@ def _exchanged(data: DataSet) -> Finding | None:
                     if max(crossed) <= CLOSE:
                         why = (
                             f"{one.name} of {said_of(held)} goes as {other.name} of the training data, and "
-                            "the other way round: their columns are exchanged"
+                            "the other way round: the two are exchanged"
                         )
                         where = (Place(held.files[0]), Place(train.files[0]))
                         return present(why, value=max(crossed), threshold=CLOSE, where=where)

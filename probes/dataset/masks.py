@@ -89,7 +89,8 @@ class _Look:
             looked += 1
             kinds, counts = np.unique(mask, return_counts=True)
             values.update(kinds.tolist())
-            if _smoothed(kinds, counts) and not _MEANT.search(path):
+            packed = path.lower().endswith((".jpg", ".jpeg"))
+            if _smoothed(kinds, counts, packed) and not _MEANT.search(path):
                 smoothed.append(Place(path))
             picture = self._edges(images.get(stem(path)))
             if picture is not None:
@@ -150,8 +151,11 @@ def _border(mask: Any) -> Floats:
     return np.asarray(_change(mask[rows][:, columns].astype(np.float64)) > 0, dtype=np.float64)
 
 
-def _smoothed(kinds: Any, counts: Any) -> bool:
-    """Whether a mask of two values holds many others between them, each on a few pixels."""
+def _smoothed(kinds: Any, counts: Any, packed: bool) -> bool:
+    """Whether a mask of two values holds many others between them, each on a few pixels.
+
+    `packed`: of JPEG, whose values lie about the two ends.
+    """
     if len(kinds) < BETWEEN + 2 or kinds[-1] - kinds[0] < 50 or kinds[-1] > 65535:
         return False
     share = counts / counts.sum()
@@ -160,10 +164,10 @@ def _smoothed(kinds: Any, counts: Any) -> bool:
     far = share[kinds >= kinds[0] + 0.9 * np.ptp(kinds)].sum()
     middle = share[1:-1]
     return bool(
-        inner.sum() >= BETWEEN / 2
+        (packed or inner.sum() >= BETWEEN / 2)
         and far >= 0.02
         and near >= 0.02
-        and 0 < share[inner].sum() <= MOST_BETWEEN
+        and share[inner].sum() <= MOST_BETWEEN
         and 1 - near - far <= MOST_BETWEEN
         and middle[inner[1:-1]].max(initial=0.0) <= SINGLE
     )

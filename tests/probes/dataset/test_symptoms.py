@@ -13,7 +13,7 @@ from traindoctor.engine.model import State
 from traindoctor.probes.dataset.manifest import Manifest
 from traindoctor.probes.dataset.measure import measure
 
-from . import _coded, _columns, _make, _series, _sets, _token_rows, _volumes, _written
+from . import _coded, _columns, _make, _masks, _series, _sets, _token_rows, _volumes, _written
 from ._make import HEADER, csv, png, reading, table
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
@@ -467,6 +467,7 @@ CASES: list[tuple[str, Build, State]] = [
     *_sets.CASES,
     *_coded.CASES,
     *_columns.CASES,
+    *_masks.CASES,
     *_series.CASES,
     *_token_rows.CASES,
     *_volumes.CASES,
