@@ -163,6 +163,14 @@ def batch_norm_small_batch(view: View, limit: float) -> Finding:
         return absent("the statistics of batch normalisation are not updated (norm_eval)", **rest)
     if norm is not None and any(names.parts_of(r.key)[-1:] == ["frozen_stages"] for r in run.raw_settings):
         return unknown("detection backbones often keep their batch statistics; not recorded here", **rest)
+    if (
+        size == 1
+        and any("BatchNorm1d" in s for s in run.scripts.values())
+        and not any(re.search(r"BatchNorm[23]d|Conv1d", s) for s in run.scripts.values())
+    ):
+        return unknown(
+            "batch normalisation of vectors refuses one sample: batches are made elsewhere", **rest
+        )
     if norm == "batchnorm" or (norm is None and _BATCH_NORM_MODELS.match(str(value_of(run, "model") or ""))):
         return present(f"batch normalisation over {size:g} samples per device", **rest)
     if norm is not None:

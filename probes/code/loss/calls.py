@@ -6,8 +6,8 @@ import ast
 import re
 from dataclasses import replace
 
-from ...readers._tree import unparse
-from ...readers.script import last_name
+from ...readers._tree import of, unparse
+from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, any_of, probe
 from ...scripts.asked import caller_chooses, ruled_out
 from ...scripts.flow import Flow, flow, losses
@@ -272,10 +272,36 @@ def _regression_on_classes(source: Script) -> Finding | None:
         return None  # which one is in force is told at run time
     if re.search(r"(?m)^ *(?:from|import) (?:spikingjelly|snntorch|norse)", source.text):
         return None  # rates of spikes are compared with classes so
-    classes = bool(source.named("one_hot", "argmax", "to_categorical")) and _ACCURACY.search(source.code)
+    told = bool(source.named("one_hot", "to_categorical")) or _compares_classes(source)
+    classes = told and _ACCURACY.search(source.code)
     if classes and len(found) == len(source.losses):
         return at(source, found[0], "a regression loss is used although accuracy over classes is computed")
     return None
+
+
+def _compares_classes(source: Script) -> bool:
+    """What argmax gives is held against labels: `(out.argmax(1) == y)`, `accuracy(pred, y)`.
+
+    An argmax alone may choose an action, or a cluster.
+    """
+    asked = [
+        n for c in source.of(ast.Compare) if isinstance(c.ops[0], ast.Eq) for n in (c.left, *c.comparators)
+    ]
+    asked += [
+        a
+        for c in source.calls
+        if re.search(
+            r"(?i)acc|f1|confusion|correct|^eq$|^equal|report|score|metric|hits?$", last_name(c.func)
+        )
+        for a in (*all_arguments(c), c.func)
+    ]
+    mine = flow(source)
+    return any(
+        last_name(c.func) == "argmax"
+        for n in asked
+        for v in (n, *(w for name in of(n, ast.Name) for w in mine.values(name, 3)))
+        for c in of(v, ast.Call)
+    )
 
 
 def _keras_regression(source: Script) -> Finding | None:

@@ -73,7 +73,11 @@ def _value_unused(source: Script) -> Finding | None:
                     continue  # called for what it notes
                 axis = _AXES.match(name) and not unparse(node.value).startswith("self.")
                 mask = re.search(r"(?i)(?:^|_)masks?(?:$|_)", name) and isinstance(node.value, ast.Call)
-                if name.strip("_") == "" or _stands_in(function, node):
+                if (
+                    name.strip("_") == ""
+                    or _stands_in(function, node)
+                    or _computed_again(function, node, read)
+                ):
                     continue
                 if name not in read and not axis and (mask or is_made(function, node.value)):
                     return at(
@@ -94,6 +98,14 @@ def _read(function: Function) -> set[str]:
         if n.id == node.targets[0].id
     }
     return {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load) and n not in own}
+
+
+def _computed_again(function: Function, node: ast.Assign, read: set[str]) -> bool:
+    """The same is computed under another name, which is read: a second copy that nobody misses."""
+    return isinstance(node.value, ast.Call) and any(
+        n is not node and unparse(n.value) == unparse(node.value) and read & {unparse(t) for t in n.targets}
+        for n in of(function, ast.Assign)
+    )
 
 
 def _stands_in(function: Function, node: ast.Assign) -> bool:

@@ -160,8 +160,17 @@ def _grows(source: Script, node: ast.AugAssign) -> bool:
 
 
 def _is_number(source: Script, name: str) -> bool:
-    """`if self.val < self.final: self.val += step`: what is held against a bound is one number, no data."""
-    return any(
+    """`if self.val < self.final: self.val += step`: what is held against a bound is one number, no data.
+
+    So is what begins at one: `engine.state.count = 0`.
+    """
+    begins = any(
+        unparse(t).removeprefix("self.") == name
+        for n in source.of(ast.Assign)
+        if isinstance(n.value, ast.Constant) and isinstance(n.value.value, (int, float))
+        for t in n.targets
+    )
+    return begins or any(
         unparse(n).removeprefix("self.") == name
         for test in (p.test for p in source.of(ast.If, ast.While, ast.IfExp))
         for compared in of(test, ast.Compare)

@@ -336,6 +336,8 @@ def averaged_by_replica(source: Script) -> Finding | None:
             for loss in made:
                 if not isinstance(loss, ast.Call) or "losses." not in unparse(loss.func):
                     continue
+                if not last_name(loss.func)[:1].isupper():
+                    continue  # `losses.get("mse")` gives a function of single samples
                 if keyword(loss, "reduction") is None and not any(k.arg is None for k in loss.keywords):
                     return at(
                         source,

@@ -453,9 +453,13 @@ class Extractor(Values):
 
     @cached_property
     def _peak_of_cycle(self) -> float | None:
-        """The highest rate of the only `OneCycleLR`, which takes the place of what the optimizer is given."""
+        """The highest rate of `OneCycleLR`, which takes the place of what the optimizer is given.
+
+        Where several are made they have to have one.
+        """
         made = [c for c in of(self.tree, ast.Call) if last_name(c.func) == "OneCycleLR"]
-        if len(made) != 1:
+        given = {unparse(g) for c in made if (g := keyword(c, "max_lr") or nth_given(c, 1)) is not None}
+        if len(given) != 1:
             return None
         known, value, _ = self.value(keyword(made[0], "max_lr") or nth_given(made[0], 1))
         good = known and isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -511,8 +515,9 @@ class Extractor(Values):
         if key == "learning_rate" and value == 0 and self._sets_rates:
             return  # a value to start from
         peak = self._peak_of_cycle if key == "learning_rate" and known else None
-        if peak is not None and isinstance(value, (int, float)) and peak > max(value, _LOW_PEAK):
-            value = peak
+        if peak is not None and isinstance(value, (int, float)):
+            if peak > max(value, _LOW_PEAK) or peak >= _FAR_PEAK * value:
+                value = peak
         if known and value is not None:
             yield Setting(key, value, self.file, call.lineno, DEFAULT if default else LITERAL)
 
@@ -531,6 +536,7 @@ def _of_table(call: ast.Call) -> bool:
     )
 
 
+_FAR_PEAK = 50.0  # of a cycle, over its optimizer's rate: that one is where the cycle starts
 _LOW_PEAK = 0.1  # of a cycle: what lies below is the rate of its optimizer as often as not
 _PART = re.compile(r"(?i)smooth|loss|metric|head|pooler|decoder|discrim|sched|augment|norm")
 _OF_PARTS = frozenset({"epsilon", "eps", "alpha", "beta", "gamma", "momentum", "activation"})
