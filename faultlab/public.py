@@ -73,6 +73,7 @@ PARTS = (
     "fifteenth",
     "sixteenth",
     "seventeenth",
+    "eighteenth",
 )
 FEW = {
     "ninth": 4,
@@ -84,6 +85,7 @@ FEW = {
     "fifteenth": 6,
     "sixteenth": 6,
     "seventeenth": 6,
+    "eighteenth": 6,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(
