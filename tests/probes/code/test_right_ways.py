@@ -97,7 +97,7 @@ PAIRS = [
     ("script-gradient-path-cut", module("self.a = nn.Linear(dim, dim)", "c = self.a(x)\n        with torch.no_grad():\n            c = self.b(c)\n        return c"), module("self.a = nn.Linear(dim, dim)", "c = self.a(x)\n        with torch.no_grad():\n            torch.clamp_max_(c, 1.0)\n        return c")),
     # losses that are chosen at run time; accuracy is a word of its own
     ("script-regression-loss-on-classes", NET + "acc = (model(x).argmax(1) == y).float().mean()\nloss = F.mse_loss(out, y)\n", NET + "acc = (model(x).argmax(1) == y).float().mean()\nloss_fn = F.cross_entropy\nloss = F.mse_loss(out, y)\n"),
-    ("script-regression-loss-on-classes", NET + "acc = model(x).argmax(1) == y\nloss = F.mse_loss(out, y)\n", NET + "vaccine = model(x).argmax(1) == y\nloss = F.mse_loss(out, y)\n"),
+    ("script-regression-loss-on-classes", NET + "acc = model(x).argmax(1) == y\nloss = F.mse_loss(out, y)\n", NET + "vaccine = model(x).argmax(1)\nloss = F.mse_loss(out, y)\n"),
     # a loss that is added to a layer after it was divided
     ("script-loss-summed", "import tensorflow as tf\nloss_fn = tf.keras.losses.SparseCategoricalCrossentropy(reduction='sum')\nloss = loss_fn(y, p)\nmodel.add_loss(loss)\n", "import tensorflow as tf\nloss_fn = tf.keras.losses.SparseCategoricalCrossentropy(reduction='sum')\nloss = loss_fn(y, p)\nloss = loss * (1.0 / size)\nmodel.add_loss(loss)\n"),
     # branches that start at nothing, weights that are drawn later, buffers, layers made for it
