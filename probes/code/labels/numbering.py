@@ -110,6 +110,8 @@ def _by_set(source: Script) -> Finding | None:
             unparse(getattr(statement, "targets", [call])[0]) + " " + unparse(call.args[0])
         )
         if _is_set(source, call.args[0]) and not looked_up and (told or not _holds_objects(call)):
+            if _read_back(source, statement):
+                continue
             return at(
                 source, call, "numbers follow the order of a set, which changes from process to process"
             )
@@ -125,6 +127,23 @@ def _by_set(source: Script) -> Finding | None:
                 source, node, "positions follow the order of a set, which changes from process to process"
             )
     return ok(source, seen, "numbers follow a fixed order") if seen is not None else None
+
+
+def _read_back(source: Script, statement: ast.AST) -> bool:
+    """The numbers, or what is made of them, are written to a file that the same function reads."""
+    function = source.function_around(statement)
+    if function is None:
+        return False
+    names = {unparse(t) for t in getattr(statement, "targets", [])}
+    for node in of(function, ast.Assign):
+        if names & {n.id for n in of(node.value, ast.Name)}:
+            names |= {unparse(t) for t in node.targets}
+    calls = of(function, ast.Call)
+    kept = any(
+        re.search(r"^(?:dump|save\w*|write\w*)$", last_name(c.func)) and names & {unparse(a) for a in c.args}
+        for c in calls
+    )
+    return kept and any(re.search(r"^(?:load\w*|read\w*)$", last_name(c.func)) for c in calls)
 
 
 def _numbers(source: Script, call: ast.Call) -> bool:

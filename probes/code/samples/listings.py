@@ -66,7 +66,9 @@ def _divided(source: Script) -> Finding | None:
         return None
     mine = _loose(source)
     for node, divided in _divisions(source):
-        if mine.holds(divided) and not (_drawn(node) and not mine.seeded):
+        if mine.holds(divided) and not (
+            (_drawn(node) or _mixed_before(source, node, divided)) and not mine.seeded
+        ):
             return _told(source, mine, node, "divides by position")
     return ok(source, listings[0], "what is listed is sorted, or not divided by position")
 
@@ -81,6 +83,17 @@ def _drawn(node: ast.AST) -> bool:
         fixed = isinstance(kept, ast.Constant) and kept.value is False
         return keyword(node, "random_state") is None and not fixed
     return name == "random_split"
+
+
+def _mixed_before(source: Script, node: ast.AST, divided: ast.expr) -> bool:
+    """The list is shuffled above the cut in its function: `random.shuffle(files)`."""
+    text, function = unparse(divided), source.function_around(node)
+    return any(
+        any(unparse(a) == text for a in c.args)
+        and source.function_around(c) is function
+        and c.lineno < getattr(node, "lineno", 0)
+        for c in source.named("shuffle")
+    )
 
 
 def _told(source: Script, mine: _Loose, node: ast.AST, what: str) -> Finding:

@@ -125,9 +125,12 @@ def _first_key_is_no_label(call: ast.Call) -> bool:
 
 
 def _of_set(source: Script, call: ast.Call) -> bool:
-    """`names = list(set(labels))`, `names.sort()`: the names of classes."""
+    """`names = list(set(labels))`, `names.sort()`, `sorted(list(seen))` of a set: the names of classes."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    ends = flow(source).values(owner, 3) if isinstance(owner, ast.Name) else []
+    about = [owner] if isinstance(owner, ast.Name) else []
+    if isinstance(call.func, ast.Name):
+        about += [n for a in call.args[:1] for n in of(a, ast.Name)]
+    ends = [e for n in about for e in flow(source).values(n, 3)]
     return any(re.search(r"\bset\(|unique\(|\.keys\(\)", unparse(e)) for e in ends)
 
 

@@ -184,6 +184,10 @@ def _new_rate(call: ast.Call, loop: ast.AST) -> bool:
     return isinstance(rate, ast.Name) and rate.id in given
 
 
+def _over_epochs(loop: ast.AST) -> bool:
+    return isinstance(loop, ast.For) and re.search(r"(?i)epoch|\bep\b", unparse(loop.target)) is not None
+
+
 def _rebuilt(source: Script) -> Finding | None:
     loops = loops_of_step(source)
     built = source.optimizer_calls
@@ -206,6 +210,8 @@ def _rebuilt(source: Script) -> Finding | None:
             r"fold|split|seed|trial|stage|task", over
         ):
             continue
+        if any(o is not loop and loop in source.above(o) and _over_epochs(o) for o in loops):
+            continue  # a stage, of several epochs
         made = any(
             mine.made(n.value) in source.modules
             for n in of(loop, ast.Assign)
