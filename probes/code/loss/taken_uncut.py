@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 
-from ...readers._tree import of
+from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
@@ -28,9 +29,24 @@ def taken_uncut(source: Script, function: Function, cut: ast.Call) -> bool:
     named = source.parents.get(cut)
     if inner is None or not isinstance(named, ast.Assign) or not isinstance(named.targets[0], ast.Name):
         return False
+    if _twin(source, function, named.targets[0].id, inner):
+        return True
     if not isinstance(inner, ast.BinOp) and _joins(source, function, named.targets[0].id):
         return False
     return any(_goes_on(flow(source), function, n, {named}, _DEPTH) for n in _computed_of(source, inner))
+
+
+def _twin(source: Script, function: Function, name: str, inner: ast.expr) -> bool:
+    """The same is computed of the value uncut: `(c * u).sum(1)` beside `(c * stopped).sum(1)`."""
+    if not isinstance(inner, ast.Name):
+        return False
+    done = {unparse(n) for n in of(function, ast.BinOp, ast.Call)}
+    return any(
+        isinstance(outer := source.parents.get(use), (ast.BinOp, ast.Call))
+        and re.sub(rf"\b{name}\b", inner.id, unparse(outer)) in done
+        for use in of(function, ast.Name)
+        if use.id == name and isinstance(use.ctx, ast.Load)
+    )
 
 
 def _joins(source: Script, function: Function, name: str) -> bool:

@@ -102,3 +102,30 @@ def test_an_optimizer_for_each_stage(outer: str, inner: str, told: bool) -> None
     text = STAGES.replace("{OUTER}", outer).replace("{INNER}", inner)
 
     assert (state("script-optimizer-rebuilt", text) == P) is told
+
+
+ROUTED = """
+class Caps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Linear(8, 8)
+    def forward(self, x):
+        u = self.w(x)
+        stopped = u.detach()
+        b = torch.zeros_like(x)
+        for r in range(3):
+            c = b.softmax(2)
+            if r == 2:
+                v = squash((c * {LAST}).sum(1))
+            else:
+                v = squash((c * stopped).sum(1))
+                b = b + (stopped * v).sum(-1)
+        return v
+"""
+
+
+@pytest.mark.parametrize(("last", "told"), [("u", False), ("stopped", True)])
+def test_rounds_before_the_last_without_gradient(last: str, told: bool) -> None:
+    text = STEP + ROUTED.replace("{LAST}", last)
+
+    assert (state("script-wiring-wrong", text) == P) is told
