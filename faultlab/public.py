@@ -74,6 +74,7 @@ PARTS = (
     "sixteenth",
     "seventeenth",
     "eighteenth",
+    "nineteenth",
 )
 FEW = {
     "ninth": 4,
@@ -86,6 +87,7 @@ FEW = {
     "sixteenth": 6,
     "seventeenth": 6,
     "eighteenth": 6,
+    "nineteenth": 6,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(

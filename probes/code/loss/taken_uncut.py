@@ -38,7 +38,7 @@ def taken_uncut(source: Script, function: Function, cut: ast.Call) -> bool:
 
 def _twin(source: Script, function: Function, name: str, inner: ast.expr) -> bool:
     """The same is computed of the value uncut: `(c * u).sum(1)` beside `(c * stopped).sum(1)`."""
-    if not isinstance(inner, ast.Name):
+    if not isinstance(inner, ast.Name) or inner.id == name:
         return False
     done = {unparse(n) for n in of(function, ast.BinOp, ast.Call)}
     return any(

@@ -197,6 +197,9 @@ def _closure(source: Script, function: ast.Lambda | Function) -> str | None:
         elif isinstance(node, ast.Compare):
             asked = list(node.comparators)
         for one in asked:
+            if any(isinstance(n.op, ast.Mult) for n in of(one, ast.BinOp)):
+                found.add(unit(mine, one))  # `epochs * len(loader)` counts what the product does
+                continue
             for part in of(one, ast.Name, ast.Attribute):
                 if not (isinstance(part, ast.Name) and part.id in own):
                     found.add(unit(mine, part))

@@ -129,3 +129,25 @@ def test_rounds_before_the_last_without_gradient(last: str, told: bool) -> None:
     text = STEP + ROUTED.replace("{LAST}", last)
 
     assert (state("script-wiring-wrong", text) == P) is told
+
+
+COSINE = """
+import math, torch
+def main(net, loader, epochs=9):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    plan = torch.optim.lr_scheduler.LambdaLR(opt, lambda s: 0.5 * (1 + math.cos(math.pi * s / {LENGTH})))
+    for epoch in range(epochs):
+        for x, y in loader:
+            opt.zero_grad()
+            torch.nn.functional.cross_entropy(net(x), y).backward()
+            opt.step()
+            plan.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("length", "told"),
+    [("(epochs * len(loader))", False), ("(len(loader) * epochs)", False), ("epochs", True)],
+)
+def test_a_product_counts_what_its_factors_make(length: str, told: bool) -> None:
+    assert (state("script-schedule-wrong", COSINE.replace("{LENGTH}", length)) == P) is told
