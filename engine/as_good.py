@@ -4,7 +4,10 @@ A rate, a schedule or a dropout that is another one than the benchmark's is no r
 the result is not bad. Where all that the rules ask of the end (its metric, its loss) is known and not worse,
 a cause of the named kinds stays below one half, unless something in the run's own curves speaks for it
 (losses that turn up, gradients that jump): then there is harm to see. Of some causes less is asked: dropout
-and smoothed labels raise the training loss itself, so that only what is evaluated tells of their harm.
+and smoothed labels raise the training loss itself, so that only what is evaluated tells of their harm. Nor is
+a choice a fault (another optimizer, another loss, a layer that is kept as it is, fewer epochs) that costs no
+more than choices do: of those only a metric far below the benchmark's tells, or a place in the script that is
+wrong by itself.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) 
     found: dict[str, float] = {}
     for cause, inferred in belief.odds.items():
         odds = inferred + added.get(cause, 0.0)
-        if odds <= 0.0 or cause.split(".")[0] not in given.kinds:
+        if odds <= 0.0 or not {cause, cause.split(".")[0]} & given.kinds:
             continue
         asks = given.asks_of.get(cause, given.asks)
         good = bool(asks) and all(belief.states.get(s) is State.ABSENT for s in asks)
@@ -47,8 +50,9 @@ def _shows(rules: RuleBase, belief: Belief, cause: str, given: AsGood) -> bool:
     speaking = {
         n for n, part in contributions(belief, cause).items() if part >= given.weight
     } & graph.adj.keys()
+    areas = given.shown | given.shown_of.get(cause, frozenset())
     below = speaking.union(*(descendants(graph, node) for node in speaking))
     return any(
-        belief.states.get(s) is State.PRESENT and rules.symptoms[s].area in given.shown
+        belief.states.get(s) is State.PRESENT and rules.symptoms[s].area in areas
         for s in below & rules.symptoms.keys()
     )

@@ -186,10 +186,13 @@ def _as_good(scale: Entry[ScaleFile], check: Checker) -> AsGood | None:
         check.reference(scale, ("as_good", "asks_of"), "cause", cause)
         for symptom in asks:
             check.reference(scale, ("as_good", "asks_of", cause), "symptom", symptom)
-    asks_of = {cause: frozenset(asks) for cause, asks in given.asks_of.items()}
-    return AsGood(
-        frozenset(given.asks), frozenset(given.kinds), frozenset(given.shown), given.weight, asks_of
+    for cause in given.shown_of:
+        check.reference(scale, ("as_good", "shown_of"), "cause", cause)
+    asks_of, shown_of = (
+        {cause: frozenset(named) for cause, named in mine.items()} for mine in (given.asks_of, given.shown_of)
     )
+    shown = frozenset(given.shown)
+    return AsGood(frozenset(given.asks), frozenset(given.kinds), shown, given.weight, asks_of, shown_of)
 
 
 def _experience(layer: Layer, check: Checker) -> Experience | None:

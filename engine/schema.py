@@ -113,6 +113,7 @@ class AsGoodEntry(Strict):
     shown: tuple[str, ...]
     weight: Annotated[float, Field(gt=0)]
     asks_of: dict[str, tuple[str, ...]] = {}
+    shown_of: dict[str, tuple[str, ...]] = {}
 
 
 class SilenceEntry(Strict):

@@ -220,10 +220,11 @@ class AsGood:
     """What is held back where a run ends as well as its benchmark (see engine/as_good.py)."""
 
     asks: frozenset[str]  # symptoms that all are known to be absent then
-    kinds: frozenset[str]  # of causes: the first part of their names
+    kinds: frozenset[str]  # of causes: the first part of their names, or whole names
     shown: frozenset[str]  # areas of symptoms that show harm
     weight: float  # log-odds from which such a symptom speaks for a cause
     asks_of: Mapping[str, frozenset[str]] = field(default_factory=dict)  # cause -> what it is asked instead
+    shown_of: Mapping[str, frozenset[str]] = field(default_factory=dict)  # cause -> areas beside `shown`
 
 
 @dataclass(frozen=True, slots=True)

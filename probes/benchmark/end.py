@@ -98,11 +98,11 @@ def final_metric_below(view: View, absolute: float) -> Finding:
         error = float(np.hypot(error, (2 * theirs * (1 - theirs) / samples) ** 0.5))
     text = f"{name} ends at {mine:.4g}, in the benchmark at {theirs:.4g}"
     rest: dict[str, Any] = {"value": mine, "threshold": theirs, "series": (name,)}
-    if not comparable_length(mine_series, their_series):
-        return unknown(f"{text}; the run is much shorter", **rest)
     if len(ends_of_all) > 1:
         text += f" ({len(ends_of_all)} benchmark runs: {min(ends_of_all):.4g} to {max(ends_of_all):.4g})"
     if gap > max(limit, 2.5 * error, max(ends_of_all) - min(ends_of_all)):
+        if not comparable_length(mine_series, their_series):  # what ends sooner and as well is no worse
+            return unknown(f"{text}; the run is much shorter", **rest)
         return present(text, where=(place(mine_series, -1), place(their_series, -1, "benchmark")), **rest)
     return absent(text, **rest)
 
@@ -300,4 +300,35 @@ def eval_differs_train_identical(view: View, relative: float, eval: float, point
         if size > eval:
             return present(text, where=places_of(held, len(held) - 1), **rest)
         seen = seen or absent(text, **rest)
+    return seen or unknown("no evaluation is logged on both sides")
+
+
+@probe("train/loss", "benchmark:train/loss")
+def eval_scaled_train_identical(
+    view: View, relative: float, factor: float, spread: float, points: int = 4
+) -> Finding:
+    """All that is evaluated is the benchmark's times one number, and the training loss is the benchmark's.
+
+    Equal training losses mean equal weights. Other samples, another mode or other inputs change a value now
+    more, now less; one factor at every evaluation (`factor` off one, within `spread`) is a wrong divisor.
+    The values themselves must move by more than that, or any two constants would have one factor.
+    """
+    found = pair(view, "train/loss", 3)
+    if isinstance(found, str):
+        return unknown(found)
+    if not _identical(found, relative):
+        return unknown("the training losses are not the benchmark's to their digits")
+    seen = None
+    for name in ("eval/loss", *(f"eval/{m}" for m in (*METRICS, *LOWER))):
+        held = pair(view, name, points)
+        if isinstance(held, str) or np.any(np.abs(held.bench) < 1e-12):
+            continue
+        ratios = held.run / held.bench
+        ratio, off = float(np.median(ratios)), float(np.ptp(ratios))
+        moves = float(np.ptp(held.bench)) > 20 * spread * float(np.mean(np.abs(held.bench)))
+        text = f"{name} is {ratio:.4g} times the benchmark's at all of {len(held)} evaluations"
+        rest: dict[str, Any] = {"value": ratio, "threshold": factor, "series": ("train/loss", name)}
+        if ratio > 0 and abs(ratio - 1) > factor and off <= spread * ratio and moves:
+            return present(text, where=places_of(held, len(held) - 1), **rest)
+        seen = seen or absent(f"{name} is no multiple of the benchmark's", **rest)
     return seen or unknown("no evaluation is logged on both sides")

@@ -81,6 +81,19 @@ def test_of_some_causes_less_is_asked(base: RuleBase) -> None:
     assert first(plain, **states).probability > 0.5
 
 
+def test_a_choice_is_named_whole_and_what_is_wrong_by_itself_is_told(base: RuleBase) -> None:
+    """A cause of a kind that is not held back otherwise; a place of its own areas is harm enough."""
+    kinds, areas = GIVEN.kinds | {"graph.cut"}, {"graph.cut": frozenset({"places"})}
+    rules = replace(base, as_good=replace(GIVEN, kinds=kinds))
+    states = {"cut_seen": PRESENT, "worse": ABSENT}
+    assert 0.4 < first(rules, **states).probability < 0.5
+    seen = {**base.symptoms, "cut-seen": replace(base.symptoms["cut-seen"], area="places")}
+    rules = replace(rules, symptoms=seen)
+    assert first(rules, **states).probability < 0.5
+    told = replace(rules, as_good=replace(GIVEN, kinds=kinds, shown_of=areas))
+    assert first(told, **states).probability > 0.5
+
+
 def test_a_mechanism_that_only_the_comparison_shows_is_no_harm_in_the_curves(base: RuleBase) -> None:
     """What a mechanism leads to is looked at, not the mechanism."""
     cause = base.causes["hyperparameter.rate"]
@@ -107,5 +120,8 @@ def test_the_rules_name_what_there_is() -> None:
     assert rules.as_good.asks <= set(rules.symptoms)
     assert rules.as_good.asks_of.keys() <= set(rules.causes)
     assert all(asks <= set(rules.symptoms) for asks in rules.as_good.asks_of.values())
-    assert rules.as_good.kinds <= {c.split(".")[0] for c in rules.causes}
-    assert rules.as_good.shown <= {s.area for s in rules.symptoms.values()}
+    assert rules.as_good.kinds <= {c.split(".")[0] for c in rules.causes} | set(rules.causes)
+    assert rules.as_good.shown_of.keys() <= set(rules.causes)
+    assert rules.as_good.shown.union(*rules.as_good.shown_of.values()) <= {
+        s.area for s in rules.symptoms.values()
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ....engine.model import Place
@@ -26,6 +27,7 @@ def paired_off(edits: Sequence[Edit]) -> list[Edit]:
     return [
         *both,
         *_averaged_by_hand(edits),
+        *_accumulated(edits),
         *_attention(edits),
         *_rescheduled(edits),
         *_taken_apart(edits),
@@ -226,6 +228,29 @@ def _averaged_by_hand(edits: Sequence[Edit]) -> list[Edit]:
             if "/" in a.new and {"grad"} <= b.gone and b.gone & {"div_()", "/"} and names:
                 found += [a, b]
     return found
+
+
+def _accumulated(edits: Sequence[Edit]) -> list[Edit]:
+    """Batches in parts, rightly: `(loss / n).backward()`, and a step and a clearing once in n of them.
+
+    A batch of an nth of the benchmark's belongs to it.
+    """
+    found: list[Edit] = []
+    for divided in (e for e in edits if e.kind == "wrapped" and "/" in e.new and "backward.self" in e.within):
+        for turn in (e for e in edits if e.kind == "condition-added" and "%" in e.new):
+            counts = [_COUNT_OF_PARTS.search(e.mine_code) for e in (divided, turn)]
+            if None in counts or len({c.group(1) for c in counts if c}) > 1:
+                continue
+            if not {"step()", "zero_grad()"} <= set(turn.within):
+                continue
+            cleared = [e for e in edits if e.kind == "moved" and {"zero_grad()", "after step()"} <= e.new]
+            shares = [1.0 / float(c) for c in divided.new if c.replace(".", "", 1).isdigit()]
+            parts = [e for e in edits if "batch_size" in e.text and e.ratio and e.ratio in shares]
+            found += [divided, turn, *cleared, *parts]
+    return found
+
+
+_COUNT_OF_PARTS = re.compile(r"[/%] ?([\w.]+)\)?(?:\.backward| ?==)")
 
 
 _COUNTS = {"size()", "numel()", "len()", "shape", "count_nonzero()", "nelement()"}

@@ -261,7 +261,7 @@ class Reader:
                 item = self._item(node, env, depth)
                 if item is not None:
                     return item
-            return self._rows(node.value, env, depth - 1) if isinstance(key.value, str) else None
+            return self._field(node.value, key.value, env, depth) if isinstance(key.value, str) else None
         if isinstance(key, ast.Tuple) and key.elts:
             if isinstance(node.value, ast.Attribute) and node.value.attr in ("loc", "iloc"):
                 key = key.elts[0]
@@ -275,6 +275,13 @@ class Reader:
         if isinstance(key, ast.List) or self._columns(key):
             return self._rows(node.value, env, depth - 1)
         return self._picked(node.value, key, env, depth)
+
+    def _field(self, of_what: ast.expr, name: str, env: Env, depth: int) -> Rows | None:
+        """A column of a table; of an archive of arrays, `file["x_val"]`, rows of their own for each side."""
+        whole, told = self._rows(of_what, env, depth - 1), side(name)
+        if whole is None or told is None or not whole.whole:
+            return whole
+        return replace(whole, table=f"{whole.table} {'learned from' if told else 'held out'}")
 
     def _columns(self, key: ast.expr) -> bool:
         """The names of columns: `table[NUMBERS]`, `table[CFG.target]`."""

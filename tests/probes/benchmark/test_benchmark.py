@@ -55,6 +55,17 @@ def curves(
     ]
 
 
+def rescaled(factor: float = 1.0, lower: float = 0.0, moves: float = 0.5, loss: float = 1.0) -> Run:
+    """One training, whose accuracy is counted with another divisor, or truly lower by as much everywhere."""
+    accuracy = factor * (0.4 + moves * np.linspace(0, 1, 12) ** 0.5) - lower
+    return run(
+        [
+            series("train/loss", loss * np.linspace(2.0, 0.5, 12), unit="epoch"),
+            series("eval/accuracy", accuracy, unit="epoch"),
+        ]
+    )
+
+
 def state(symptom: str, mine: Run, theirs: Run | None) -> str:
     return str(reading("benchmark", symptom, mine, theirs).state)
 
@@ -626,6 +637,15 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("slower-than-benchmark", "present", run(curves(0, healthy(0, pace=0.4))), BENCH),
     ("slower-than-benchmark", "absent", run(curves(0)), BENCH),
     ("slower-than-benchmark", "unknown", run(curves(0)), FLAT),
+    ("final-metric-far-below-benchmark", "present", run(curves(0, worse=0.1)), BENCH),
+    ("final-metric-far-below-benchmark", "absent", run(curves(0, worse=0.03)), BENCH),
+    ("final-metric-far-below-benchmark", "unknown", run(curves(0)[:1]), BENCH),
+    ("eval-scaled-training-identical", "present", rescaled(0.78), rescaled()),
+    ("eval-scaled-training-identical", "present", rescaled(1.25), rescaled()),
+    ("eval-scaled-training-identical", "absent", rescaled(), rescaled()),
+    ("eval-scaled-training-identical", "absent", rescaled(0.78, lower=0.02), rescaled()),
+    ("eval-scaled-training-identical", "absent", rescaled(0.5, moves=0.0), rescaled(moves=0.0)),
+    ("eval-scaled-training-identical", "unknown", rescaled(0.78, loss=1.01), rescaled()),
     ("eval-worse-train-equal", "present", run(curves(0, worse=0.1)), BENCH),
     ("eval-worse-train-equal", "absent", run(curves(0)), BENCH),
     ("eval-worse-train-equal", "absent", run(curves(0, MINE * 2, worse=0.1)), BENCH),
@@ -858,6 +878,18 @@ def test_training_a_little_better_and_evaluation_far_worse() -> None:
     assert state("eval-worse-train-equal", made_of(0.96, 0.6), made_of(1.0, 0.8)) == "present"
     assert state("eval-worse-train-equal", made_of(0.8, 0.6), made_of(1.0, 0.8)) == "absent"
     assert state("eval-worse-train-equal", made_of(1.2, 0.6), made_of(1.0, 0.8)) == "absent"
+
+
+def test_a_shorter_run_that_ends_as_well_is_not_below() -> None:
+    """Only a worse end may be a question of time."""
+
+    def made_of(epochs: int, end: float) -> Run:
+        loss = series("train/loss", np.linspace(2.0, 0.5, epochs), unit="epoch")
+        return run([loss, series("eval/accuracy", [0.3, *[end] * (epochs - 1)], unit="epoch")])
+
+    assert state("final-metric-below-benchmark", made_of(10, 0.8), made_of(30, 0.8)) == "absent"
+    assert state("final-metric-below-benchmark", made_of(10, 0.6), made_of(30, 0.8)) == "unknown"
+    assert state("final-metric-below-benchmark", made_of(30, 0.6), made_of(30, 0.8)) == "present"
 
 
 def test_parts_drawn_with_another_seed_are_not_another_data_set() -> None:
