@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -15,7 +17,7 @@ from ..script_diff.vocabulary import word_set
 from ..scripts.syntax import Script
 from . import worlds
 from .expressions import ODD, PLAIN
-from .journal import Cleared, Journal, Round, Told, Written
+from .journal import Asked, Backward, Cleared, Journal, Round, Stepped, Told, Written
 from .libraries import Call, find_method
 from .objects import Manager, Namespace, Objects
 from .values import (
@@ -48,6 +50,9 @@ from .values import (
 STEPS = 150_000
 BATCHES = 8  # of a loader: what steps are gathered over (2, 4, 8) goes into it
 MADE_ROWS = 240  # of a table whose length is not known
+_BEGINS = re.compile(
+    r"^(?:main|_?main_?|train|training|run|fit|train_model|run_training|start_training|cli)$"
+)
 _TELLS = word_set("print info warning debug log add_scalar log_dict log_metrics write echo report")
 _WRAPS = word_set(
     "wraps lru_cache cache no_grad inference_mode staticmethod property cached_property classmethod "
@@ -80,7 +85,10 @@ class Machine(Objects):
     def run(self) -> Journal:
         """Go through the program; never raises for what a program holds."""
         try:
-            self.block(self.source.tree.body, self.top)
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.block(self.source.tree.body, self.top)
+                self.begin_unbegun()
         except TooLong:
             self.journal.ended = "too long"
         except (Raised, Ended) as end:
@@ -88,6 +96,16 @@ class Machine(Objects):
         except (Returned, Broken, Continued, RecursionError, *ODD) as error:
             self.journal.ended = f"failed: {type(error).__name__}: {error}"[:200]
         return self.journal
+
+    def begin_unbegun(self) -> None:
+        """Begin a training that another file, a command line or a notebook begins: no call of it is here."""
+        if self.journal.of(Backward, Stepped, Asked):
+            return
+        for name, held in list(self.top.names.items()):
+            if _BEGINS.match(name) and isinstance(held, Routine) and held.node not in self.visited:
+                self.call(held, [], {}, held.node)
+                if self.journal.of(Backward):
+                    return
 
     # ------------------------------------------------------------------------------------ what is made
 
@@ -281,6 +299,11 @@ class Machine(Objects):
     def others(self) -> bool:
         """Whether the program has another library's graph beside Keras."""
         return any(isinstance(v, Library) and v.root == "torch" for v in self.top.names.values())
+
+    def flag(self, name: str) -> Any:
+        """A flag of absl: its default."""
+        held = worlds.frameworks.entries.flags(self)
+        return held[name] if name in held else Unknown(f"flag {name}")
 
     def batches(self, loader: Loader, node: ast.AST) -> Iterator[Any]:
         """The batches of a loader."""

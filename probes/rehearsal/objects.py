@@ -78,6 +78,8 @@ class Objects(Statements):
         self.kept_elsewhere: frozenset[int] = NOTHING  # weights whose values went to what is not known
         self.graph = True
         self.modal: list[list[tuple[str, bool]]] = []
+        self.scopes: list[Scope] = []  # of the functions that are gone through
+        self.visited: set[ast.AST] = set()  # functions that were gone through
         self.learning: list[bool] = []  # modes that Keras's networks are asked in, outermost first
         self.taped = 0  # gradient tapes and steps of `fit` that are open
 
@@ -100,6 +102,8 @@ class Objects(Statements):
                 return Unknown(f"{owner.node.name}.{name}")
             return self._bound_routine(found[1], owner, found[0])
         if isinstance(owner, Library):
+            if owner.name == "absl.flags.FLAGS":
+                return self.machine.flag(name)
             held = self.top.names.get(name)
             if isinstance(held, (Routine, Kind)) and owner.root in self.own_modules:
                 return held
@@ -305,6 +309,8 @@ class Objects(Statements):
         marks = {_last(d) for d in routine.node.decorator_list}
         gives = _yields(routine.node)
         self.calls.append(routine.node)
+        self.scopes.append(scope)
+        self.visited.add(routine.node)
         if gives:
             self.yields.append([])
         graph = self.graph
@@ -319,6 +325,7 @@ class Objects(Statements):
         finally:
             self.graph = graph
             self.calls.pop()
+            self.scopes.pop()
             found = self.yields.pop() if gives else None
         return found
 

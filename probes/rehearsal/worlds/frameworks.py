@@ -1,5 +1,15 @@
 """What frameworks beside the plain PyTorch loop give in a rehearsal."""
 
-from . import flows, gradients, keras, keras_fit, mindspore, tensorflow
+from . import entries, flows, gradients, keras, keras_fit, lightning, mindspore, tensorflow, trainers
 
-__all__ = ["flows", "gradients", "keras", "keras_fit", "mindspore", "tensorflow"]
+__all__ = [
+    "entries",
+    "flows",
+    "gradients",
+    "keras",
+    "keras_fit",
+    "lightning",
+    "mindspore",
+    "tensorflow",
+    "trainers",
+]

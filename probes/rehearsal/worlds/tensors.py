@@ -537,6 +537,8 @@ def items_of(machine: Machine, value: Any) -> list[Any] | None:
         if value.asked or value.rows is None:
             return [value.then("item") for _ in range(2)]
         return [value.then("item", rows=value.rows[i : i + 1]) for i in range(min(len(value.rows), 3))]
+    if isinstance(value, Thing) and "predictions" in value.fields:
+        return [value.fields["predictions"], value.fields.get("label_ids")]
     if isinstance(value, Net):
         from .networks import net_items
 

@@ -203,20 +203,19 @@ def _schedule(call: Call) -> Any:
 
 @method(Schedule, "step", "step_update")
 def _scheduled(call: Call) -> Any:
-    owner: Schedule = call.callee.owner
-    owner.steps += 1
-    held = owner.optimizer
-    call.machine.note(
-        Scheduled(
-            **call.machine.now(call.node),
-            schedule=owner,
-            after=held.steps if isinstance(held, Optimizer) else -1,
-        )
-    )
+    scheduled(call.machine, call.callee.owner, call.node)
+    return None
+
+
+def scheduled(machine: Machine, schedule: Schedule, node: ast.AST) -> None:
+    """A schedule goes on by one."""
+    schedule.steps += 1
+    held = schedule.optimizer
+    after = held.steps if isinstance(held, Optimizer) else -1
+    machine.note(Scheduled(**machine.now(node), schedule=schedule, after=after))
     if isinstance(held, Optimizer):
         for group in held.groups:
             group["lr"] = Unknown("lr")
-    return None
 
 
 @method(Schedule, "get_last_lr", "get_lr")
@@ -342,4 +341,4 @@ def _accelerated(call: Call) -> Any:
     return None
 
 
-__all__ = ["Instance", "Net", "State", "step"]
+__all__ = ["Instance", "Net", "State", "scheduled", "step"]
