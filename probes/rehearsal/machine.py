@@ -50,9 +50,7 @@ from .values import (
 STEPS = 150_000
 BATCHES = 8  # of a loader: what steps are gathered over (2, 4, 8) goes into it
 MADE_ROWS = 240  # of a table whose length is not known
-_BEGINS = re.compile(
-    r"^(?:main|_?main_?|train|training|run|fit|train_model|run_training|start_training|cli)$"
-)
+_BEGINS = re.compile(r"^(?:main|_?main_?|train|training|run|fit|train_model|run_training|cli)$")
 _TELLS = word_set("print info warning debug log add_scalar log_dict log_metrics write echo report")
 _WRAPS = word_set(
     "wraps lru_cache cache no_grad inference_mode staticmethod property cached_property classmethod "

@@ -162,7 +162,9 @@ def _loss(machine: Machine, owner: Any, model: Net, batch: Any, node: ast.AST) -
     return answer.like(scalar=True, rows=None) if isinstance(answer, Tensor) else answer
 
 
-def _asked(machine: Machine, model: Net, batch: Any, node: ast.AST) -> Any:
+def _asked(machine: Machine, model: Any, batch: Any, node: ast.AST) -> Any:
+    if not isinstance(model, Net):
+        return Unknown("answer")
     if isinstance(batch, dict):
         return machine.ask(model, [], {str(k): v for k, v in batch.items()}, node)
     return machine.ask(model, [batch], {}, node)
