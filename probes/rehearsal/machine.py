@@ -146,6 +146,12 @@ class Machine(Objects):
             weight.gradients = []
         self.note(Cleared(**self.now(node), weights=weights, lost=frozenset(lost)))
 
+    def perhaps_cleared(self, weights: list[Weight]) -> None:
+        """Weights were in unknown hands: of gradients that a step has used none is known to be there."""
+        for weight in weights:
+            used = self.used.get(weight.serial, set())
+            weight.gradients = [g for g in weight.gradients if g not in used]
+
     def moved(self, serials: set[int], *, everything: bool = False) -> None:
         """Networks whose weights a step moved are of a new version."""
         if not serials and not everything:

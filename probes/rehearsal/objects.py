@@ -425,6 +425,12 @@ class Objects(Statements):
         """Ask a network: its forward is gone through; the outermost one is noted."""
         if net.home == "keras":
             return self.of_keras(net, given, named, node)
+        if net.home == "mindspore" and not self.taped and self.graph:
+            self.graph = False  # MindSpore records for gradient functions alone
+            try:
+                return self.ask(net, given, named, node)
+            finally:
+                self.graph = True
         if net.layer:
             return self.layer(net, given, named, node)
         forward = next((f for n in FORWARD if net.kind and (f := net.kind.find(n))), None)
@@ -526,6 +532,8 @@ class Objects(Statements):
         for one in values:
             if isinstance(one, (Net, Optimizer, Weight)):
                 one.escaped = True
+                held = one.parameters() if isinstance(one, Net) else getattr(one, "weights", [one])
+                self.machine.perhaps_cleared(held or [])
             elif depth and isinstance(one, (list, tuple)):
                 self.escape(list(one[:64]), depth - 1)
             elif depth and isinstance(one, dict):

@@ -226,17 +226,22 @@ def _epoch(machine: Machine, trainer: Fitter, model: Net, data: Any, node: ast.A
                 break
             told = hook(machine, model, "training_step", [batch, count], node)
             if not manual:
-                _automatic(machine, model, told, (count + 1) % every == 0, node)
+                _automatic(machine, model, told, count + 1, every, node)
             hook(machine, model, "on_train_batch_end", [told, batch, count], node)
 
 
-def _automatic(machine: Machine, model: Net, told: Any, steps: bool, node: ast.AST) -> None:
+def divided(machine: Machine, loss: Any, every: int) -> Any:
+    """A loss as trainers take its gradient: divided by the batches that they gather."""
+    return machine.combined("div", [loss, every], None) if every > 1 and isinstance(loss, Tensor) else loss
+
+
+def _automatic(machine: Machine, model: Net, told: Any, count: int, every: int, node: ast.AST) -> None:
     """Lightning's own step: the gradient of the loss, and where enough batches were gathered, the step."""
     loss = told.get("loss") if isinstance(told, dict) else told
     if loss is None or isinstance(loss, Unknown):
         return
-    backward(machine, loss, node)
-    if not steps:
+    backward(machine, divided(machine, loss, every), node)
+    if count % every:
         return
     for one in model.attributes.get("<optimizers>", ()):
         hook(machine, model, "on_before_optimizer_step", [one], node)

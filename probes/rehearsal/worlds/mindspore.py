@@ -119,14 +119,23 @@ def _operated(call: Call) -> Any:
     return GradientOf(function=call.given[0] if call.given else None, weights=weights, value=False)
 
 
+@contextmanager
+def recorded(machine: Machine) -> Iterator[None]:
+    """What is computed within is recorded for a gradient: MindSpore records nothing else."""
+    graph, machine.graph = machine.graph, True
+    machine.taped += 1
+    try:
+        yield
+    finally:
+        machine.taped -= 1
+        machine.graph = graph
+
+
 @method(GradientOf, "__call__")
 def _gradients(call: Call) -> Any:
     owner, machine = call.callee.owner, call.machine
-    graph, machine.graph = machine.graph, True
-    try:
+    with recorded(machine):
         answer = machine.call(owner.function, call.given, call.named, call.node)
-    finally:
-        machine.graph = graph
     loss = answer[0] if isinstance(answer, (tuple, list)) and answer else answer
     weights = weights_in(machine, owner.weights) if owner.weights is not None else None
     found: Any = taken(machine, loss, weights, call.node)
@@ -194,7 +203,8 @@ def cell_asked(machine: Machine, net: Net, given: list[Any], node: ast.AST) -> A
         answer = machine.ask(net.attributes["_backbone"], given[:-1], {}, node)
         return machine.call(net.attributes["_loss_fn"], [answer, given[-1]], {}, node)
     if net.layer in ("TrainOneStepCell", "TrainOneStepWithLossScaleCell"):
-        loss = machine.call(net.children.get("network"), given, {}, node)
+        with recorded(machine):
+            loss = machine.call(net.children.get("network"), given, {}, node)
         optimizer = net.attributes.get("optimizer")
         if isinstance(optimizer, Optimizer):
             learnt(machine, optimizer, loss, node)
@@ -244,7 +254,8 @@ def _epoch(machine: Machine, model: Model, data: Any, node: ast.AST) -> None:
     for count, held in enumerate(machine.iterated(data, node)):
         with round_of(machine, node, count):
             parts = list(held) if isinstance(held, (tuple, list)) else [held]
-            loss = _loss(machine, model, parts, node)
+            with recorded(machine):
+                loss = _loss(machine, model, parts, node)
             optimizer = model.given.get("optimizer")
             if isinstance(optimizer, Optimizer):
                 learnt(machine, optimizer, loss, node)
@@ -272,11 +283,7 @@ def _evaluate(machine: Machine, model: Model, data: Any, node: ast.AST) -> Any:
     told: dict[str, Any] = {}
     for held in machine.iterated(data, node):
         parts = list(held) if isinstance(held, (tuple, list)) else [held]
-        graph, machine.graph = machine.graph, False
-        try:
-            answer = machine.call(net, parts[: max(len(parts) - 1, 1)], {}, node)
-        finally:
-            machine.graph = graph
+        answer = machine.call(net, parts[: max(len(parts) - 1, 1)], {}, node)
         found = list(machine.tensors([answer, *parts[-1:], *told.values()]))
         if found:
             figure = machine.joined_tensors("metric", found)

@@ -11,7 +11,7 @@ from ..libraries import Call, base, function, method
 from ..objects import Namespace
 from ..statements import EPOCHS
 from ..values import Instance, Loader, Net, Optimizer, Routine, State, Tensor, Thing, Unknown
-from .lightning import evaluating, hook
+from .lightning import divided, evaluating, hook
 from .mindspore import round_of, switched
 from .networks import backward
 from .tensors import joined
@@ -92,7 +92,8 @@ def _trained(call: Call) -> Any:
             switched(machine, model, True, node)
             for count, batch in enumerate(machine.iterated(data, node)):
                 with round_of(machine, node, count):
-                    _step(machine, owner, model, batch, optimizer, (count + 1) % every == 0, node)
+                    loss = divided(machine, _loss(machine, owner, model, batch, node), every)
+                    _step(machine, loss, optimizer, (count + 1) % every == 0, node)
             if _of(owner, "eval_dataset") is not None and _setting(owner, "eval_strategy") != "no":
                 _evaluate(machine, owner, _of(owner, "eval_dataset"), "eval", node)
             state = State(model, model.version, copied=True)
@@ -135,10 +136,7 @@ def _optimizer(machine: Machine, owner: Any, model: Net, node: ast.AST) -> Optim
     return made
 
 
-def _step(
-    machine: Machine, owner: Any, model: Net, batch: Any, optimizer: Optimizer, steps: bool, node: ast.AST
-) -> None:
-    loss = _loss(machine, owner, model, batch, node)
+def _step(machine: Machine, loss: Any, optimizer: Optimizer, steps: bool, node: ast.AST) -> None:
     if not isinstance(loss, Tensor):
         return
     backward(machine, loss, node)
@@ -289,8 +287,9 @@ def _engine_backward(call: Call) -> Any:
     if "<engine>" not in owner.attributes:
         owner.escaped = True
         return NotImplemented
-    backward(call.machine, call.given[0] if call.given else call.named.get("loss"), call.node)
-    return call.given[0] if call.given else None
+    loss = call.given[0] if call.given else call.named.get("loss")
+    backward(call.machine, divided(call.machine, loss, owner.attributes["<every>"]), call.node)
+    return loss
 
 
 @method(Net, "step")
