@@ -78,6 +78,7 @@ class Machine(Objects):
         self.backwards = 0
         self.drawn = 0
         self.used: dict[int, set[int]] = {}  # weight -> backwards that a step has used
+        self.gradients_read = False  # `weight.grad` was asked for: it may have been changed
         self.own_modules = {p.rpartition("/")[2].removesuffix(".py") for _, p in source.pieces}
 
     def run(self) -> Journal:

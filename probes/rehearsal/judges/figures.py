@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ..journal import Asked, Stepped, Told
@@ -23,6 +24,9 @@ def last_batch_only(machine: Machine) -> Iterator[Verdict]:
             )
 
 
+_BEST = re.compile(r"(?i)best|record|so.?far|overall|running|(?:^|[^a-z])(?:max|min|ever)(?:[^a-z]|$)")
+
+
 def never_reset(machine: Machine) -> Iterator[Verdict]:
     """A figure of a round of epochs that holds the answers of all rounds before."""
     learnt = taught(machine)
@@ -30,6 +34,8 @@ def never_reset(machine: Machine) -> Iterator[Verdict]:
     for event in machine.journal.of(Told):
         by_node.setdefault((event.node, event.label), []).append(event)
     for told in by_node.values():
+        if _BEST.search(told[0].label) or {"max", "min"} & set(told[0].value.done[-2:]):
+            continue  # the best so far is meant to hold them
         if len(told) < 2 or not told[0].loops or any(len(t.value.asked) < 2 for t in told[:2]):
             continue
         first, second = told[0], told[1]

@@ -26,6 +26,8 @@ def lost_gradients(machine: Machine) -> Iterator[Verdict]:
     """Gradients that are cleared before any step used them."""
     if optimizers(machine) is None and machine.journal.of(Stepped):
         return
+    if any(e.guessed for e in machine.journal.of(Stepped)):
+        return  # a step that is skipped where gradients overflow
     used = {n for e in machine.journal.of(Stepped) for g in e.gradients.values() for n in g}
     backwards = machine.journal.of(Backward)
     lost = [e for e in machine.journal.of(Cleared) if e.lost and not e.lost & used]
@@ -106,7 +108,7 @@ __all__ = ["Schedule", "early_schedule", "left_out", "lost_gradients", "stale_gr
 
 def undivided(machine: Machine) -> Iterator[Verdict]:
     """Gradients of several batches are gathered, and their losses, which are means, are not divided."""
-    if optimizers(machine) is None:
+    if optimizers(machine) is None or machine.gradients_read:
         return
     by_number = {e.number: e for e in machine.journal.of(Backward)}
     counts: list[int] = []
@@ -135,6 +137,8 @@ def undivided(machine: Machine) -> Iterator[Verdict]:
         yield Verdict(
             "undivided", node, f"gradients of {usual} batches are gathered, and no loss is divided by {usual}"
         )
+    elif any("add" in e.loss.done[-3:] for e in by_number.values() if isinstance(e.loss, Tensor)):
+        return  # the mean of several losses is divided as well
     elif len(set(around)) < len(around) and scales[0] < 1 and abs(scales[0] * usual - 1.0) > 0.01:
         yield Verdict(
             "divided-otherwise",

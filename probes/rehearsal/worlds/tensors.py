@@ -425,6 +425,7 @@ def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
         if name in ("dtype", "device", "grad_fn", "is_cuda", "layout"):
             return Unknown(name)
         if name == "grad":
+            machine.gradients_read = True
             return Unknown("grad")
         if name == "ndim":
             if isinstance(owner, Weight):
