@@ -63,7 +63,7 @@ def scale_not_divided_out(view: View) -> Finding:
 def _scale_left(source: Script) -> Finding | None:
     managers = source.named("FixedLossScaleManager")
     if not managers:
-        return _never_unscaled(source)
+        return _optimizer_gets_scaled(source)
     for call in managers:
         second = call.args[1] if len(call.args) > 1 else None
         drop = keyword(call, "drop_overflow_update") or second
@@ -124,7 +124,7 @@ def _scales_apart(source: Script) -> Finding | None:
     return None
 
 
-def _never_unscaled(source: Script) -> Finding | None:
+def _optimizer_gets_scaled(source: Script) -> Finding | None:
     """MindSpore's `scaler.scale(loss)`, and gradients that reach the optimizer without `scaler.unscale`."""
     if "mindspore" not in source.frameworks:
         return None

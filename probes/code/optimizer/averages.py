@@ -121,7 +121,7 @@ def _wrong(source: Script, update: _Update, kept: float, new: float) -> str | No
         if not _written_elsewhere(source, other):
             return "the average is written into the model that is trained, and its copy stays as it is"
         return None
-    if new >= _MOST and not trained and not _now_and_then(source, update.node):
+    if new >= _MOST and not trained and not _seldom(source, update.node):
         return f"the average takes {new:g} of the new weights and keeps {kept:g}: the shares are exchanged"
     loops = loops_of_step(source)
     around = chain(source, update.node)
@@ -134,7 +134,7 @@ def _wrong(source: Script, update: _Update, kept: float, new: float) -> str | No
 _OFTEN = 10  # steps up to which an average is kept in the place of copies
 
 
-def _now_and_then(source: Script, node: ast.AST, depth: int = 2) -> bool:
+def _seldom(source: Script, node: ast.AST, depth: int = 2) -> bool:
     """`if step % every == 0:` around it or its calls: the weights are copied over, and smoothed a little."""
     for above in source.above(node):
         if isinstance(above, ast.If):
@@ -144,7 +144,7 @@ def _now_and_then(source: Script, node: ast.AST, depth: int = 2) -> bool:
                     return True
     function = source.function_around(node)
     calls = source.named(function.name) if function is not None and depth else ()
-    return bool(calls) and all(_now_and_then(source, c, depth - 1) for c in calls)
+    return bool(calls) and all(_seldom(source, c, depth - 1) for c in calls)
 
 
 def _runs_once(source: Script, node: ast.AST, around: list[ast.For | ast.While]) -> bool:

@@ -54,7 +54,7 @@ class Sides(Uses):
                 return side
         if side := _part_given(line.term):
             return side
-        if self.evaluates(line) or line in self._only_measured:
+        if self.evaluates(line) or line in self._read_by_evaluation:
             return "eval"
         for head in reversed(line.around):
             if head.term.kind == "if" and line.branch == "body" and (side := _asked_side(head.term)):
@@ -98,7 +98,7 @@ class Sides(Uses):
         return line.unit in self._measuring or line.unit in self._quiet
 
     @cached_property
-    def _only_measured(self) -> frozenset[Line]:
+    def _read_by_evaluation(self) -> frozenset[Line]:
         """Lines that training takes nothing of, and whose every value is read where a model is evaluated."""
         reading = {line for line in self.program.lines if self.evaluates(line)}
         open_ = {x for x in self.dead if x not in reading and x.term.kind == "assign"}
