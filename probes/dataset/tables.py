@@ -193,6 +193,17 @@ def _csv_whole(
     return table.rows - before + bad
 
 
+def _stretches(file: RunFile, limit: int, mean: float, budget: Budget) -> Iterator[tuple[int, int]]:
+    """Yield first and last byte of seeded stretches of `limit` rows in all, `mean` bytes each."""
+    count = 64
+    size = max(4096, int(limit * mean / count))
+    random = np.random.default_rng(budget.bounds.seed)
+    step = file.size / count
+    for at in range(count):
+        start = int(at * step + random.random() * max(0.0, step - size))
+        yield start, min(start + size, file.size)
+
+
 def _csv_blocks(
     table: TableGather,
     file: RunFile,
@@ -203,14 +214,9 @@ def _csv_blocks(
     budget: Budget,
 ) -> None:
     """Look at seeded stretches spread evenly over the file; lines have no numbers there."""
-    count = 64
-    size = max(4096, int(limit * mean / count))
-    random = np.random.default_rng(budget.bounds.seed)
-    step = file.size / count
-    for at in range(count):
-        start = int(at * step + random.random() * max(0.0, step - size))
+    for start, stop in _stretches(file, limit, mean, budget):
         table.cut()
-        for text in _chunks(file, start, min(start + size, file.size), None):
+        for text in _chunks(file, start, stop, None):
             if not budget.take(len(text)):
                 return
             _, _, rest = text.partition("\n")  # where a stretch begins is in the middle of a row
@@ -426,14 +432,9 @@ def _first_rows(file: RunFile, names: Sequence[str]) -> list[list[str]]:
 def _jsonl_blocks(
     table: TableGather, file: RunFile, number: int, limit: int, mean: float, budget: Budget
 ) -> None:
-    count = 64
-    size = max(4096, int(limit * mean / count))
-    random = np.random.default_rng(budget.bounds.seed)
-    step = file.size / count
-    for at in range(count):
-        start = int(at * step + random.random() * max(0.0, step - size))
+    for start, stop in _stretches(file, limit, mean, budget):
         table.cut()
-        for text in _chunks_of_lines(file, start, min(start + size, file.size), None):
+        for text in _chunks_of_lines(file, start, stop, None):
             if not budget.take(len(text)):
                 return
             whole = text.split("\n")[1:-1]

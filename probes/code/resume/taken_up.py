@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
@@ -168,8 +169,16 @@ def _read_bare(source: Script, name: str, key: str) -> ast.Assign | None:
 
 def drawn_after_restoring(source: Script) -> Finding | None:
     """`saver.restore(sess, path)`, and below it the initializer of all variables runs."""
+    for run in _drawn_below_restore(source):
+        if _trains_below(source, run):
+            return at(source, run, "all variables are drawn anew after the checkpoint was read")
+    return None
+
+
+def _drawn_below_restore(source: Script) -> Iterator[ast.Call]:
+    """Unconditional runs of the initializer of all variables below a `restore` of the same function."""
     if "tensorflow" not in source.frameworks:
-        return None
+        return
     for call in source.named("restore"):
         function = source.function_around(call)
         for run in source.named("run"):
@@ -177,9 +186,8 @@ def drawn_after_restoring(source: Script) -> Finding | None:
             if told is None or "global_variables_initializer" not in unparse(told):
                 continue
             if source.function_around(run) is function and run.lineno > call.lineno:
-                if not any(isinstance(p, ast.If) for p in source.above(run)) and _trains_below(source, run):
-                    return at(source, run, "all variables are drawn anew after the checkpoint was read")
-    return None
+                if not any(isinstance(p, ast.If) for p in source.above(run)):
+                    yield run
 
 
 def _trains_below(source: Script, node: ast.Call) -> bool:
@@ -193,20 +201,9 @@ def _trains_below(source: Script, node: ast.Call) -> bool:
 
 def overwritten_before_scored(source: Script) -> Finding | None:
     """`saver.restore(sess, best)` after training, the initializer of all variables, and the test score."""
-    if "tensorflow" not in source.frameworks:
-        return None
-    for call in source.named("restore"):
-        function = source.function_around(call)
-        for run in source.named("run"):
-            told = run.args[0] if run.args else keyword(run, "fetches")
-            if told is None or "global_variables_initializer" not in unparse(told):
-                continue
-            same = source.function_around(run) is function and run.lineno > call.lineno
-            if same and not any(isinstance(p, ast.If) for p in source.above(run)):
-                if not _trains_below(source, run):
-                    return at(
-                        source, run, "all variables are drawn anew before the restored weights are scored"
-                    )
+    for run in _drawn_below_restore(source):
+        if not _trains_below(source, run):
+            return at(source, run, "all variables are drawn anew before the restored weights are scored")
     return None
 
 

@@ -14,7 +14,7 @@ from ...scripts.syntax import Function, Script
 from ..shared.checks import at, extractor, ok
 from ..shared.nodes import assigned
 from ..shared.roles import TARGET_WORDS
-from ..shared.row_sets import reaches_back
+from ..shared.row_sets import reaches_back, worked_out
 from ..shared.sides import development_names, side
 
 ROWS = 1000  # of the stand-in
@@ -141,20 +141,7 @@ def _number(source: Script, node: ast.expr, depth: int = 8) -> float | None:
         return None if inner is None else -inner
     if isinstance(node, ast.BinOp):
         left, right = (_number(source, n, depth - 1) for n in (node.left, node.right))
-        if left is None or right is None:
-            return None
-        match node.op:
-            case ast.Add():
-                return left + right
-            case ast.Sub():
-                return left - right
-            case ast.Mult():
-                return left * right
-            case ast.Div():
-                return left / right if right else None
-            case ast.FloorDiv():
-                return left // right if right else None
-        return None
+        return worked_out(node.op, left, right)
     if isinstance(node, (ast.Name, ast.Attribute)):
         ends = flow(source).all_given(node)
         if len(ends) == 1 and not ends[0].places:
