@@ -24,10 +24,23 @@ FIND_BENCHMARK = 15.0  # minutes to find a fit benchmark and fetch its directory
 AT_ONCE = 16  # what-if questions per call: they share the arrows that have to be iterated
 
 
-def remedies(known: Sequence[Remedy], facts: Mapping[str, Scalar]) -> tuple[Remedy, ...]:
-    """Return remedies by chance that they work per cost, without those that do not apply to such a run."""
+def remedies(
+    known: Sequence[Remedy], facts: Mapping[str, Scalar], evidence: Evidence | None = None
+) -> tuple[Remedy, ...]:
+    """Return remedies by chance that they work per cost, without those that do not apply to such a run.
+
+    First those that clear what is seen, last those of which nothing that they clear is there.
+    """
     fit = (r for r in known if all(applies(c, facts.get(f)) for f, c in r.applies_when.items()))
-    return tuple(sorted(fit, key=lambda r: -r.works / (1.0 + r.minutes)))
+    return tuple(
+        sorted(fit, key=lambda r: (_beside_the_point(r, evidence or {}), -r.works / (1.0 + r.minutes)))
+    )
+
+
+def _beside_the_point(remedy: Remedy, evidence: Evidence) -> int:
+    """0: it clears what is seen, or what it clears is not named; 2: all that it clears is absent; 1: else."""
+    states = {evidence[s].state if s in evidence else State.UNKNOWN for s in remedy.clears}
+    return 0 if not states or State.PRESENT in states else 2 if states == {State.ABSENT} else 1
 
 
 def next_checks(

@@ -159,7 +159,7 @@ class _Work:
             contributions=parts,
             reasons=reasons.speak_for,
             against=reasons.against,
-            remedies=advise.remedies(rule.remedies, self.facts),
+            remedies=advise.remedies(rule.remedies, self.facts, self.findings),
             generalises=_raised_generals(self.rules, self.probability, cause),
             unexplained_earliest=explain.misses_earliest(first, self.paths[cause]),
         )

@@ -260,12 +260,22 @@ def not_explained(
 ) -> list[tuple[str, float]]:
     """Return the unusual symptoms that no cause accounts for, most so first.
 
-    What speaks for a likely one of the causes that are told is not called unexplained beside it.
+    What speaks for a likely one of the causes that are told is not called unexplained beside it, nor is what
+    was seen at the very lines where that was.
     """
     shares = diagnosis.unexplained.items()
-    used = {r.reading.symptom for h in told if h.probability >= LIKELY for r in h.reasons if r.weight > 0.0}
+    reasons = [r for h in told if h.probability >= LIKELY for r in h.reasons if r.weight > 0.0]
+    used = {r.reading.symptom for r in reasons}
+    lines = {place for r in reasons if r.reading.state is State.PRESENT for place in _lines(r.reading)}
+    used |= {r.symptom for r in diagnosis.findings if (at := _lines(r)) and at <= lines}
     found = [(s, share) for s, share in shares if share >= UNEXPLAINED and s not in usual | used]
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _lines(reading: Reading) -> set[tuple[str, str, int]]:
+    """The lines where a symptom was seen (side, file, line); empty where one of its places is no line."""
+    found = {(str(place.side), place.file, place.line) for place in reading.where if place.line is not None}
+    return found if all(place.line is not None for place in reading.where) else set()
 
 
 # -------------------------------------------------------------------------------------------- remedies

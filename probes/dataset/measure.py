@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from . import (
     mindrecord,
     named,
     naming,
+    own,
     packed,
     plain,
     records,
@@ -243,6 +244,8 @@ class _Measure:
             if found is None:
                 self.not_read.append((file.path, "no table in it"))
                 return None
+            if self._is_log(file, found[1]):
+                return None
             self.headers.add(file, split, found[1])
             return ("csv", split, found[0], str(found[2]), *found[1])
         if file.suffix in LINES or (file.suffix == ".json" and tables.is_lines(file)):
@@ -252,12 +255,21 @@ class _Measure:
                 return None
             if names is None:
                 return ("unreadable", file.path, "no JSON object in it")
+            if self._is_log(file, names):
+                return None
             return ("jsonl", split, *sorted(names)) if len(names) < 50 else ("jsonl", split, file.path)
         if file.suffix == ".json" and file.head.lstrip()[:1] in (b"[", b"{"):
             if labelme.is_labelme(file):
                 return ("labelme", split)
             return ("json", file.path) if file.size <= MOST_JSON else None
         return plain.group(file, self.files)
+
+    def _is_log(self, file: RunFile, names: Iterable[str]) -> bool:
+        """Whether a table beside other files is the log of a training; that is noted."""
+        if len(self.files) < 2 or not own.logs_training(names):
+            return False
+        self.notes.append(f"{file.path}: the log of a training, and no data")
+        return True
 
     def _is_mask(self, file: RunFile) -> bool:
         """Whether a picture labels another one's pixels: by its folder, beside one of images."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..files import RunFile, RunUnreadable, walk
@@ -13,6 +14,7 @@ from .naming import ARRAYS, LINES, RECORDS, TABLES
 FOLDERS = frozenset(
     ["data", "dataset", "datasets", "batches", "dumped_batches", "input_dump", "training_data", "train_data"]
 )
+_COUNTS = frozenset({"step", "global_step", "iter", "iteration", "epoch", "batch", "update"})
 _NAMES = frozenset({"manifest", "dataset", "data", "batch", "labels", "inputs"})
 
 
@@ -71,6 +73,12 @@ def _speaks_of_training(file: RunFile) -> bool:
 
 def _of_training(names: list[str]) -> bool:
     return any(is_loss(n) or n.strip().lower() in ("lr", "learning_rate") for n in names)
+
+
+def logs_training(names: Iterable[str]) -> bool:
+    """Whether columns are those of a training log: a loss or a rate, and what counts steps or epochs."""
+    known = [n.strip().lower() for n in names]
+    return _of_training(known) and not _COUNTS.isdisjoint(known)
 
 
 def _columns(file: RunFile) -> list[str]:

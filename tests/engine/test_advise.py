@@ -134,6 +134,18 @@ def test_remedies_by_promise() -> None:
     assert [r.do for r in remedies([slow, *twins, quick], {})] == ["quick", "one", "two", "slow"]
 
 
+def test_remedies_that_clear_what_is_seen_come_first() -> None:
+    """Then what nobody could look at, and last what clears only what is not there."""
+    quick = Remedy("quick", 5, 0.9, clears=("hidden", "elsewhere"))
+    open_one = Remedy("open", 5, 0.5, clears=("hidden", "not-read"))
+    slow = Remedy("slow", 60, 0.5, clears=("seen", "hidden"))
+    states = {"seen": State.PRESENT, "hidden": State.ABSENT, "elsewhere": State.ABSENT}
+    evidence = {name: Reading(name, state, "why") for name, state in states.items()}
+
+    assert [r.do for r in remedies([quick, open_one, slow], {}, evidence)] == ["slow", "open", "quick"]
+    assert [r.do for r in remedies([quick, open_one, slow], {})] == ["quick", "open", "slow"]
+
+
 def test_a_remedy_that_cannot_apply_is_not_offered() -> None:
     """An optimizer's epsilon for fp16 is no advice to a run in fp32; what is unknown rules nothing out."""
     half = Remedy("raise epsilon", 5, 0.5, applies_when={"precision": "fp16"})

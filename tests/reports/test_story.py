@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.engine.model import Hypothesis, Reason, Remedy, RunInfo, Scalar
+from traindoctor.engine.model import Hypothesis, Place, Reason, Remedy, RunInfo, Scalar
 from traindoctor.reports import story
 from traindoctor.reports.model import Current
 
@@ -160,6 +160,25 @@ def test_what_speaks_for_a_likely_cause_is_not_called_unexplained() -> None:
         assert story.not_explained(one, told=[told]) == wanted
     against = replace(first, probability=0.9, reasons=(replace(spoken, weight=-0.4),))
     assert story.not_explained(one, told=[against]) == [("loss-masked-nan", 0.93)]
+
+
+def test_what_was_seen_at_the_lines_of_a_likely_cause_is_not_called_unexplained() -> None:
+    """One setting that differs is told once; a place without a line, or another line, is no such thing."""
+    one = sick()
+    first = one.hypotheses[0]
+    at = Place("args.json", 2), Place("args.json", 2, side="benchmark")
+    told = replace(
+        first, probability=0.9, reasons=(replace(first.reasons[0], reading=reading("x", where=at)),)
+    )
+    for where, wanted in (
+        (at, []),
+        (at[:1], []),
+        ((*at, Place("args.json", 3)), ["loss-masked-nan"]),
+        ((*at, Place("train.log")), ["loss-masked-nan"]),
+        ((), ["loss-masked-nan"]),
+    ):
+        seen = replace(one, findings=(reading("loss-masked-nan", where=where),))
+        assert [s for s, _ in story.not_explained(seen, told=[told])] == wanted
 
 
 def test_doubt_is_said_where_no_cause_is_sure() -> None:

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from ...readers._tree import of, unparse
-from ...readers.script import all_arguments, last_name
+from ...readers.script import all_arguments, last_name, loss_name
 from ...registry import Finding, View, any_of, probe
 from ...scripts.asked import caller_chooses, ruled_out
 from ...scripts.flow import Flow, flow, losses
@@ -53,14 +53,18 @@ def _double_softmax(source: Script) -> Finding | None:
                 if _not_asked_for(mine, value):
                     continue
                 return at(
-                    source, value, f"{kind} applies its own softmax or sigmoid, and its input has one already"
+                    source,
+                    value,
+                    f"{loss_name(kind)} applies its own softmax or sigmoid, and its input has one already",
                 )
             if isinstance(value, ast.Call):
                 made = mine.values(value.func, 3) if not isinstance(value.func, ast.Call) else [value.func]
                 for one in made:
                     if (found := _ends_soft(one)) is not None:
                         return at(
-                            source, found, f"the model ends in softmax or sigmoid and {kind} applies its own"
+                            source,
+                            found,
+                            f"the model ends in softmax or sigmoid and {loss_name(kind)} applies its own",
                         )
     of_loss = {p for call, _ in calls for p in source.above(call) if isinstance(p, ast.ClassDef)}
     models = [m for m in source.models if m not in of_loss] or list(source.models)
@@ -76,7 +80,7 @@ def _double_softmax(source: Script) -> Finding | None:
             return at(
                 source, found, f"the model ends in softmax or sigmoid and {calls[0][1]} applies its own"
             )
-    return ok(source, calls[0][0], f"what reaches {calls[0][1]} is not a softmax output")
+    return ok(source, calls[0][0], f"what reaches {loss_name(calls[0][1])} is not a softmax output")
 
 
 def _given(mine: Flow, call: ast.Call) -> list[ast.expr]:
@@ -192,7 +196,7 @@ def _activation_missing(source: Script) -> Finding | None:
     for call, kind in source.losses:
         if kind in wanted:
             if kind.startswith("nll") and _is_logarithm(source, call):
-                return ok(source, call, f"{kind} receives a logarithm")
+                return ok(source, call, f"{loss_name(kind)} receives a logarithm")
             if (
                 not source.named(*wanted[kind])
                 and "activation=" not in source.text
@@ -200,8 +204,12 @@ def _activation_missing(source: Script) -> Finding | None:
             ):
                 if not (source.modules or _built_here(source)) or of_unseen_model(source, call):
                     return None
-                return at(source, call, f"{kind} expects {wanted[kind][0]} outputs, and nothing applies it")
-            return ok(source, call, f"{kind} receives {wanted[kind][0]} outputs")
+                return at(
+                    source,
+                    call,
+                    f"{loss_name(kind)} expects {wanted[kind][0]} outputs, and nothing applies it",
+                )
+            return ok(source, call, f"{loss_name(kind)} receives {wanted[kind][0]} outputs")
     return _keras_missing(source)
 
 

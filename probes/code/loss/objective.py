@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, loss_name
 from ...registry import Finding, View, probe
 from ...scripts import graph_facts
 from ...scripts.flow import flow, losses, returns
@@ -405,7 +405,7 @@ def _class_loss(source: Script) -> Finding | None:
             continue
         seen = seen or call
         if kind in ("crossentropyloss", "cross_entropy"):
-            return at(source, call, f"{kind} is for classes, and what is fitted here are numbers")
+            return at(source, call, f"{loss_name(kind)} is for classes, and what is fitted here are numbers")
     return ok(source, seen, "numbers are fitted by a loss for numbers") if seen is not None else None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, loss_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow, losses, objectives, returns
 from ...scripts.syntax import Script
@@ -133,8 +133,8 @@ def raw_outputs_for_chances(source: Script) -> Finding | None:
             seen = seen or call
             if (end := ends_in(source, call.args[0])) is not None:
                 layer = source.place(end.layer).line
-                told = f"{kind} takes {_PROBABILITIES[kind]}, and gets what the layer of line {layer} gives"
-                return at(source, call, told)
+                wanted = f"{loss_name(kind)} takes {_PROBABILITIES[kind]}"
+                return at(source, call, f"{wanted}, and gets what the layer of line {layer} gives")
     return None
 
 

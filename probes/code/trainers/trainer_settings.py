@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, loss_name
 from ...registry import Finding
 from ...scripts.flow import flow, losses, returns
 from ...scripts.syntax import Script
@@ -57,7 +57,9 @@ def nll_of_logits(source: Script) -> Finding | None:
         ends = {e for e in ends if not isinstance(e, ast.Name)}
         seen = seen or call
         if ends and all(isinstance(e, ast.Attribute) and e.attr == "logits" for e in ends):
-            return at(source, call, f"{kind} expects the logarithm of chances, and gets raw scores")
+            return at(
+                source, call, f"{loss_name(kind)} expects the logarithm of chances, and gets raw scores"
+            )
     return None
 
 

@@ -21,6 +21,7 @@ from .calls import (
     is_training_loader,
     keyword,
     last_name,
+    loss_name,
     moves_one_tensor,
 )
 from .settings import DEFAULT, IMPLIED, LITERAL, Extractor
@@ -107,6 +108,7 @@ __all__ = [
     "is_training_loader",
     "keyword",
     "last_name",
+    "loss_name",
     "moves_one_tensor",
     "parse",
     "parsed",

@@ -53,6 +53,12 @@ LOSSES = frozenset(
         "binarycrossentropy",
     ]
 )
+_CLASSES = (
+    *("CrossEntropyLoss", "BCEWithLogitsLoss", "BCELoss", "MSELoss", "NLLLoss", "L1Loss", "SmoothL1Loss"),
+    *("HuberLoss", "KLDivLoss", "SoftmaxCrossEntropyWithLogits", "SparseCategoricalCrossentropy"),
+    *("CategoricalCrossentropy", "BinaryCrossentropy"),
+)
+_WRITTEN = {name.lower(): name for name in _CLASSES}
 SCHEDULERS = frozenset(
     [
         "steplr",
@@ -171,3 +177,8 @@ def first_given(call: ast.Call) -> ast.expr | None:
 def nth_given(call: ast.Call, position: int) -> ast.expr | None:
     """The argument given at a place, counted from 0."""
     return call.args[position] if len(call.args) > position else None
+
+
+def loss_name(kind: str) -> str:
+    """A loss of `LOSSES` as its framework writes it: "CrossEntropyLoss"; others as they are."""
+    return _WRITTEN.get(kind, kind)

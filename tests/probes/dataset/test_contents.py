@@ -461,3 +461,18 @@ def test_wrong_labels_lie_between_all_classes(
     monkeypatch.setattr(told_of_labels, "_suspects", lambda *_: told)
 
     assert reading("label-noise-suspected", tmp_path).state is state
+
+
+def test_the_log_of_a_training_is_no_data(tmp_path: Path) -> None:
+    """Beside data it is noted and left; alone it is what was asked for, and a column of losses is no log."""
+    rows = "".join(f"{i},{i * 7 % 11},{i % 3}\n" for i in range(40))
+    (tmp_path / "data.csv").write_text("size,weight,label\n" + rows)
+    (tmp_path / "log.jsonl").write_text("".join(f'{{"step": {i}, "train_loss": null}}\n' for i in range(40)))
+    (tmp_path / "metrics.csv").write_text("epoch,lr\n" + "".join(f"{i},0.1\n" for i in range(40)))
+    (tmp_path / "claims.csv").write_text("policy,loss\n" + "".join(f"{i},{i}.5\n" for i in range(40)))
+
+    data = measure(tmp_path)
+
+    assert sorted(f for p in data.parts for f in p.files) == ["claims.csv", "data.csv"]
+    assert sum("the log of a training" in note for note in data.notes) == 2
+    assert measure(tmp_path / "metrics.csv").parts
