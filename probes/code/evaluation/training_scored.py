@@ -59,9 +59,11 @@ def _evaluates_training(source: Script) -> Finding | None:
         if not isinstance(node.value, ast.Call):
             continue
         loader = last_name(node.value.func) == "DataLoader"
-        if not loader and not _SCORES.search(last_name(node.value.func)):
-            continue
         targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else node.targets
+        scores = bool(_SCORES.search(last_name(node.value.func)))
+        of_rounds = not (loader or scores) and all(_SCORE.search(unparse(t)) for t in targets)
+        if not (loader or scores or of_rounds):
+            continue
         if not all(trains(split_of(unparse(t))) is False for t in targets):
             continue
         given = _loaded(node.value) if loader else node.value.args
@@ -72,7 +74,11 @@ def _evaluates_training(source: Script) -> Finding | None:
             continue
         if not all(map(_is_whole, given)) or not _said_or_idle(source, targets, given):
             continue
-        if loader or not _scored_too(source, node) or _lie_idle(source, given):
+        if of_rounds:  # `val_loss = run(net, train_loader)`: a round of any kind, by what is left over
+            idle = _lie_idle(source, given)
+        else:
+            idle = loader or not _scored_too(source, node) or _lie_idle(source, given)
+        if idle:
             return at(source, node, "what is evaluated is the training data")
     around = _renamed(source) or _goes_over_training(source) or _only_training(source)
     if around is not None:

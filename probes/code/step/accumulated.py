@@ -141,7 +141,9 @@ def _cleared_between(source: Script) -> Finding | None:
                 around = source.loops_around(clear)
                 same = around[:1] == micro[:1]
                 free = not any(
-                    isinstance(p, ast.If) for p in source.above(clear) if micro[0] in source.above(p)
+                    isinstance(p, ast.If) and not _in_one_arm(p, clear, backward)
+                    for p in source.above(clear)
+                    if micro[0] in source.above(p)
                 )
                 if same and (free or _in_between(source, clear, step)) and _of_step(source, clear, step):
                     return at(
@@ -150,6 +152,14 @@ def _cleared_between(source: Script) -> Finding | None:
                         "gradients are cleared with every micro batch: only the last one counts",
                     )
     return ok(source, judged, "gradients are cleared after the step") if judged is not None else None
+
+
+def _in_one_arm(branch: ast.If, one: ast.AST, other: ast.AST) -> bool:
+    """Where one of two lines runs, the other does: `if optimizer is not None:` around both."""
+    return any(
+        {one, other} <= {n for line in arm for n in of(line, type(one), type(other))}
+        for arm in (branch.body, branch.orelse)
+    )
 
 
 def _steps_within(source: Script, micro: ast.AST) -> bool:
