@@ -174,9 +174,10 @@ def times_out_of_order(data: DataSet, view: View) -> Finding:
 
 @needs_data
 def series_still(data: DataSet, view: View, share: float) -> Finding:
-    """A column of one sensor keeps one value over many rows, and changes from row to row elsewhere.
+    """A column of one sensor keeps one value over many rows, while its other columns go on changing.
 
-    At least `share` of that sensor's rows; not at the lowest or highest value, nor at zero.
+    Elsewhere it changes from row to row. At least `share` of that sensor's rows; not at the lowest or highest
+    value, nor at zero.
     """
     del view
     parts = [p for p in data.parts if p.still is not None]
@@ -188,7 +189,7 @@ def series_still(data: DataSet, view: View, share: float) -> Finding:
             more = f"; {many(len(found) - 1, 'other stretch')} beside it" if len(found) > 1 else ""
             why = (
                 f"{one.column}{of} stands at {one.value:g} over {one.rows} rows in a row of {one.of}, and "
-                f"changes from row to row elsewhere{more}"
+                f"changes from row to row elsewhere, as its other columns do there{more}"
             )
             where = tuple(s.place for s in found[:5])
             return present(why, value=one.rows / one.of, threshold=share, where=where)

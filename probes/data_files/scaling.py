@@ -10,6 +10,7 @@ import numpy as np
 from ...engine.model import Place
 from ..dataset.model import Column, DataSet, Part
 from ..dataset.naming import is_identifier, is_label
+from ..dataset.tokens import LETTERS, SPECIAL
 from ..registry import Finding, View, absent, present, unknown
 from . import parted
 from .common import FINAL, NUMBERED, RAW, columns_of, looked_at, many, needs_data, said_of, said_of_all
@@ -144,7 +145,7 @@ def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: fl
 
 
 APART, CLOSE = 0.25, 0.1  # Kolmogorov-Smirnov distances of columns that are exchanged: by name, and by place
-LEAST_VALUES, MOST_COLUMNS = 100, 64
+LEAST_VALUES, LEAST_KINDS, MOST_COLUMNS = 100, 20, 64
 
 
 def _exchanged(data: DataSet) -> Finding | None:
@@ -152,7 +153,14 @@ def _exchanged(data: DataSet) -> Finding | None:
     for held in data.of("eval", "test"):
         for train in data.training:
             theirs = {c.name: c.values for c in _scales(held) if len(c.values) >= LEAST_VALUES}
-            both = [c for c in _scales(train) if c.name in theirs and len(c.values) >= LEAST_VALUES]
+            both = [
+                c
+                for c in _scales(train)
+                if c.name in theirs
+                and len(c.values) >= LEAST_VALUES
+                # Of two columns for two answers one goes as the other where the shares of these have moved.
+                and len(np.unique(c.values)) >= LEAST_KINDS
+            ]
             if parted.apart(train, held) or len(both) > MOST_COLUMNS:
                 continue
             moved = [c for c in both if _distance(c.values, theirs[c.name]) >= APART]
@@ -232,21 +240,25 @@ def splits_turned(data: DataSet, view: View) -> Finding:
 
 
 CUT, LONGER, ENDED = 0.2, 1.3, 0.6  # shares of texts that break off, and that end elsewhere; times as long
+BERT = (101, 102)  # its [CLS] and [SEP]
 TOP_IDS, EXPECTED = 20, 100  # most frequent ids of a split, and how often the other one should hold them
 TAGGED, BEGUN = 50, (0.9, 0.5)  # entities; shares of them that begin with B in two ways of tagging
 
 
 def _token_of_one(train: Part, held: Part) -> str | None:
-    """A frequent token id of one split that the other one never holds."""
+    """A frequent special token of one split that the other one never holds: the first and last ids."""
     a, b = train.token_counts, held.token_counts
     if not len(a) or not len(b) or train.format != held.format:
         return None
     size = max(len(a), len(b))
+    if size <= LETTERS:
+        return None  # letters of another text
     a, b = (np.pad(c, (0, size - len(c))) for c in (a, b))
     for there, gone, one, other in ((a, b, train, held), (b, a, held, train)):
         share = there / max(1, there.sum())
         for at in np.argsort(-share)[:TOP_IDS].tolist():
-            if gone[at] == 0 and share[at] * gone.sum() >= EXPECTED:
+            special = at < SPECIAL or at >= size - SPECIAL or at in BERT
+            if special and gone[at] == 0 and share[at] * gone.sum() >= EXPECTED:
                 return (
                     f"token id {at} is {share[at]:.1%} of {said_of(one)} and never stands in "
                     f"{said_of(other)}: a mark between documents that is left out, or another tokenizer"

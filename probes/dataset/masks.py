@@ -32,6 +32,9 @@ SINGLE = 0.02  # share of the pixels up to which one of these values is no class
 LEAST = 15  # pairs by which it is told
 BORDER = 30  # pixels of border that tell
 TIMES, MOSTLY, SHARP = 1.5, 0.8, 1.6  # times the edges of its own place; share of pairs; times the mean edge
+# The same for masks that were moved: drawn loosely around a thing they lie on half of its edges when moved.
+SHIFTED = (2.0, 3.0)
+ONE_WAY = 2.5  # times that borders lie better on edges when moved one way than the other
 _MEANT = re.compile(r"alpha|matt|trimap|depth|heat|prob|soft|salien|dispar", re.I)
 _OF_MASKS = re.compile(
     r"[-_. ]?(?:mask|masks|label|labels|labelids|labeltrainids|gt|seg|segmentation|gtfine)$", re.I
@@ -191,7 +194,7 @@ def _elsewhere(pairs: Sequence[tuple[Floats, Floats]]) -> str:
     if sum(good) < LEAST:
         return ""
 
-    def judged(others: Sequence[Floats | None]) -> tuple[float, bool]:
+    def judged(others: Sequence[Floats | None], shifted: bool = False) -> tuple[float, bool]:
         told = [
             (_on(e, b), _on(e, o))
             for (e, b), o, g in zip(pairs, others, good, strict=True)
@@ -201,7 +204,8 @@ def _elsewhere(pairs: Sequence[tuple[Floats, Floats]]) -> str:
             return 0.0, False
         own, other = np.array(told).T
         times = np.median(other) / max(1e-9, float(np.median(own)))
-        clear = times >= TIMES and np.median(other) >= SHARP and (other > own).mean() >= MOSTLY
+        least, sharp = SHIFTED if shifted else (TIMES, SHARP)
+        clear = times >= least and np.median(other) >= sharp and (other > own).mean() >= MOSTLY
         return float(times), bool(clear)
 
     borders = [b for _, b in pairs]
@@ -216,13 +220,16 @@ def _elsewhere(pairs: Sequence[tuple[Floats, Floats]]) -> str:
             f"moved by {abs(moved[1]) / EDGE:.0%} of the width and {abs(moved[0]) / EDGE:.0%} of the height"
         )
         ways[said] = [np.roll(b, moved, (0, 1)) for b in borders]
-    found = {what: judged(others) for what, others in ways.items()}
+    found = {what: judged(others, what.startswith("moved")) for what, others in ways.items()}
     clear = {what: times for what, (times, sure) in found.items() if sure}
     return max(clear, key=clear.__getitem__) if clear else ""
 
 
 def _moved(pairs: Sequence[tuple[Floats, Floats]]) -> tuple[int, int]:
-    """The shift (rows, columns) by which borders lie best on edges, at most a fifth of the side."""
+    """The shift (rows, columns) by which borders lie best on edges, at most a fifth of the side; 0, 0: none.
+
+    None, too, where they lie nearly as well when moved the other way: so does a mask that leaves room around.
+    """
     total = np.zeros((EDGE, EDGE))
     for edges, border in pairs:
         total += np.fft.ifft2(np.fft.fft2(edges) * np.conj(np.fft.fft2(border / border.sum()))).real
@@ -231,4 +238,8 @@ def _moved(pairs: Sequence[tuple[Floats, Floats]]) -> tuple[int, int]:
     near = total[np.ix_(shifts, shifts)]
     at = np.unravel_index(int(near.argmax()), near.shape)
     found = int(at[0]) - most, int(at[1]) - most
-    return found if max(map(abs, found)) > 2 else (0, 0)
+    along = np.add.outer(found[0] * np.array(shifts), found[1] * np.array(shifts))
+    least = 1.0 * len(pairs)  # what borders that lie anywhere come to
+    other = near[along < 0].max(initial=least)
+    alone = near.max() - least >= ONE_WAY * (other - least)
+    return found if max(map(abs, found)) > 2 and alone else (0, 0)

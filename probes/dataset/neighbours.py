@@ -184,8 +184,11 @@ def telling(part: Part) -> bool:
 
 
 def dated(part: Part) -> bool:
-    """Whether rows, which chance repeats, are told apart by who, what and when together."""
-    return not telling(part) and 0 < len(part.named) == len(part.hashes)
+    """Whether rows, which chance repeats, are told apart by who, what and when together.
+
+    So are those of sensors: one that rests measures the same again.
+    """
+    return (part.still is not None or not telling(part)) and 0 < len(part.named) == len(part.hashes)
 
 
 def shared(train: Sequence[Part], held: Part) -> Equal:

@@ -1,4 +1,4 @@
-"""Series of sensors in a dated table: one that stands still, and one that goes on in another unit."""
+"""Series of sensors in a dated table: one that stands still alone, and one that goes on in another unit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ MOST = 4_000_000  # numbers of a table that are kept
 COLUMNS = 24
 _WHERE = re.compile(
     r"^(?:station|site|sensor|machine|device|meter|plant|unit|node|channel|location|region|city|store|turbine|"
-    r"pump|engine|building|room|zone|asset|house|household|well|buoy|probe|series|symbol|ticker)s?"
+    r"pump|engine|building|room|zone|asset|house|household|well|buoy|probe|series|symbol|ticker|vehicle|car|"
+    r"truck|bus|battery|cell|bearing|country|patient|subject|user)s?"
     r"(?:_?(?:id|no|nr|num|number|code|name))?$",
     re.I,
 )
@@ -69,28 +70,36 @@ class Gather:
         self.rows.append(np.asarray(numbers))
         self.held += len(numbers)
 
-    def found(self, part: Part) -> tuple[tuple[Still, ...], tuple[Switch, ...]]:
-        """Judge each column of each sensor in the order of time, of a part of one file."""
+    def found(self, part: Part) -> tuple[tuple[Still, ...] | None, tuple[Switch, ...]]:
+        """Judge each column of each sensor in the order of time, of a part of one file.
+
+        Returns what stands still (None: these are no series) and what goes on in another unit.
+        """
         times = part.times
         if times is None or not self.values or len(part.files) != 1:
-            return (), ()
+            return None, ()
         values, sensors, rows = (np.concatenate(v) for v in (self.values, self.sensors, self.rows))
         n = min(len(times.values), len(values))
         order = np.argsort(times.values[:n], kind="stable")
         kinds, counts = np.unique(sensors[:n], return_counts=True)
         groups = [order[sensors[order] == k] for k, c in zip(kinds, counts, strict=True) if c >= LEAST]
         if not groups or len(groups) > 2000:
-            return (), ()
+            return None, ()
         if any((np.diff(times.values[g]) == 0).mean() > 0.01 for g in groups):
-            return (), ()  # several rows at once: no series of one sensor
+            return None, ()  # several rows at once: no series of one sensor
         still: list[Still] = []
         switch: list[Switch] = []
         names = [c.name for c in part.columns]
+        every = [[values[g, at] for g in groups] for at in range(len(self.columns))]
+        fine = [at for at, series in enumerate(every) if _fine(series)]
         for at, column in enumerate(self.columns):
-            series = [values[g, at] for g in groups]
+            series = every[at]
             if not all(np.isfinite(s).mean() >= 0.5 for s in series):
                 continue
-            for which, begin, length in _stills(series):
+            for which, begin, length in _stills(series) if at in fine else ():
+                beside = [every[other][which][begin : begin + length] for other in fine if other != at]
+                if not beside or not all(_moves(b) for b in beside):
+                    continue  # all of it rests: a car that is parked, a machine that is off
                 row = int(rows[groups[which][begin]])
                 sensor = self.names[int(sensors[groups[which][0]])]
                 value = float(series[which][begin])
@@ -112,6 +121,18 @@ def _runs(values: Floats) -> tuple[Any, Any]:
     return begin, np.diff(np.r_[begin, len(values)])
 
 
+def _fine(series: Sequence[Floats]) -> bool:
+    """Whether a column is measured finely: many values, and no count that only goes on."""
+    every = np.concatenate(series)
+    many = len(np.unique(every[np.isfinite(every)])) >= DISTINCT
+    return many and not all(_one_way(s) for s in series)
+
+
+def _moves(values: Floats) -> bool:
+    """Whether a column goes on changing over these rows."""
+    return len(values) / len(_runs(values)[0]) <= 2 * PACE
+
+
 def _stills(series: Sequence[Floats]) -> list[tuple[int, int, int]]:
     """(series, first row, rows) of stretches that stand still in a column that moves from row to row.
 
@@ -119,8 +140,6 @@ def _stills(series: Sequence[Floats]) -> list[tuple[int, int, int]]:
     """
     every = np.concatenate(series)
     every = every[np.isfinite(every)]
-    if len(np.unique(every)) < DISTINCT or all(_one_way(s) for s in series):
-        return []  # a count that goes on rests where nothing happens
     ends = {float(every.min()), float(every.max()), 0.0}
     runs = [_runs(s) for s in series]
     lengths = np.concatenate([n for _, n in runs])

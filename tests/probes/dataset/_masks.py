@@ -49,6 +49,14 @@ def smoothed(_: str, pairs: list[Pair]) -> list[Pair]:
     return [(p, m) for (p, _), m in zip(pairs, large, strict=True)]
 
 
+def loose(_: str, pairs: list[Pair]) -> list[Pair]:
+    """Masks that leave room around what they are of, more on one side than on the other."""
+    return [
+        (p, np.maximum.reduce([np.roll(m, (r, c), (0, 1)) for r in (-2, 0, 3) for c in (-3, 0, 2)]))
+        for p, m in pairs
+    ]
+
+
 def _whole(_: str, pairs: list[Pair]) -> list[Pair]:
     return [(p, m * 255) for p, m in pairs]
 

@@ -15,7 +15,7 @@ from ._make import csv
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
 Row = list[Any]
 HOURS = 600
-HEADER = ("station", "timestamp", "temperature", "valve", "rain")
+HEADER = ("station", "timestamp", "temperature", "valve", "rain", "humidity")
 
 
 def rows(change: Callable[[int, str, Row], Row] = lambda _, __, r: r, drift: float = 0.0) -> list[Row]:
@@ -30,6 +30,7 @@ def rows(change: Callable[[int, str, Row], Row] = lambda _, __, r: r, drift: flo
             rain = max(0.0, random.normal(-2, 1.5))
             time = str(np.datetime64("2024-03-01T00:00") + np.timedelta64(t, "h")).replace("T", " ")
             one = [station, time, round(warm, 2), 10 * round(warm / 8), round(rain, 1)]
+            one.append(round(70 - warm + random.normal(0, 2), 2))
             found.append(change(t, station, one))
     return found
 
@@ -41,6 +42,11 @@ def stuck(t: int, station: str, row: Row) -> Row:
 def at_its_end(t: int, station: str, row: Row) -> Row:
     """A range that ends at 18 degrees, over which the sensor stays for half of a day and more."""
     return [*row[:2], min(row[2], 9.0), *row[3:]]
+
+
+def parked(t: int, station: str, row: Row) -> Row:
+    """Everything that is measured rests."""
+    return [*row[:2], 13.37, *row[3:5], 55.5] if station == "S2" and 200 <= t < 300 else row
 
 
 def counted(t: int, station: str, row: Row) -> Row:
@@ -59,6 +65,7 @@ CASES: list[tuple[str, Callable[[Path], None], State]] = [
     ("series-stands-still", stations(stuck), P),
     ("series-stands-still", stations(at_its_end), A),
     ("series-stands-still", stations(counted), A),
+    ("series-stands-still", stations(parked), A),
     ("series-stands-still", stations(lambda t, s, r: stuck(t, s, r) if t < 210 else r), A),
     (
         "series-stands-still",

@@ -14,7 +14,7 @@ from traindoctor.probes.dataset.media import read_header
 from traindoctor.probes.files import RunFile
 
 from ._make import reading
-from ._masks import Pair, masked, one_on, smoothed
+from ._masks import Pair, loose, masked, one_on, smoothed
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
 
@@ -28,6 +28,7 @@ P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
         (lambda s, p: [(a[:, ::-1], m) for a, m in p] if s == "val" else p, P, "flipped left to right"),
         (lambda _, p: [(a, np.roll(m, 6, 1)) for a, m in p], P, "moved by 9% of the width"),
         (smoothed, A, ""),
+        (loose, A, ""),
         # Pictures that show nothing of what is masked tell nothing.
         (
             lambda _, p: [(np.full_like(a, 90) + np.arange(64, dtype=np.uint8)[:, None], m) for a, m in p],

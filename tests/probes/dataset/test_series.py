@@ -66,3 +66,16 @@ def test_rows_of_several_series_dealt_by_chance(tmp_path: Path) -> None:
     assert reading("series-split-by-chance", by_station).state is U
     by_time = dealt(tmp_path / "time", lambda _, r: r[1] >= "2024-03-20")
     assert reading("series-split-by-chance", by_time).state is U
+
+
+def resting(t: int, station: str, row: Row) -> Row:
+    return [*row[:2], 14.0, 20, 0.0, 55.5] if t >= 200 else row
+
+
+def test_a_sensor_that_rests_repeats_nothing(tmp_path: Path) -> None:
+    found = rows(resting)
+    csv(tmp_path / "rests" / "stations.csv", HEADER, found)
+    csv(tmp_path / "twice" / "stations.csv", HEADER, [*found, *found[:400]])
+
+    assert reading("data-duplicates", tmp_path / "rests").state is A
+    assert reading("data-duplicates", tmp_path / "twice").state is P

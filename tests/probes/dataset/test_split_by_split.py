@@ -96,6 +96,8 @@ def test_special_tokens_in_files_of_ids(tmp_path: Path) -> None:
 
     without = tokens(tmp_path / "without", train, val[val != 1])
     assert "token id 1 " in reading("splits-written-differently", without).why
+    word = tokens(tmp_path / "word", train, val[val != 9])  # a word that one text lacks
+    assert reading("splits-written-differently", word).state is A
     few = tokens(tmp_path / "few", train, val[val != 1][:4000])
     assert reading("splits-written-differently", few).state is A
 
@@ -158,6 +160,12 @@ def test_exchanged_columns(tmp_path: Path) -> None:
     sound = measured(tmp_path / "sound", lambda r: r)
     crossed = measured(tmp_path / "crossed", lambda r: [r[1], r[0], r[2]])
     older = measured(tmp_path / "older", lambda r: [r[0] + 5, r[1] - 5, r[2]])  # another population
+
+    moved = [[int(i % 10 < (3 if i < 600 else 8))] for i in range(900)]  # other shares of two answers
+    answers = [[a, 1 - a, b] for (a,), b in zip(moved, range(900), strict=True)]
+    csv(tmp_path / "shares" / "train.csv", ("yes", "no", "n"), answers[:600])
+    csv(tmp_path / "shares" / "test.csv", ("yes", "no", "n"), answers[600:])
+    assert "exchanged" not in reading("splits-scaled-differently", tmp_path / "shares").why
 
     assert reading("splits-scaled-differently", sound).state is A
     assert "exchanged" in reading("splits-scaled-differently", crossed).why
