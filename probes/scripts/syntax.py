@@ -207,7 +207,7 @@ class Script:
         )
 
     def seeks_input(self, function: Function | None) -> bool:
-        """The gradient of what the function is given is read in it, and nothing takes a step."""
+        """The gradient of what the function is given or draws is read in it, and nothing takes a step."""
         if function is None or any(last_name(c.func) == "step" for c in of(function, ast.Call)):
             return False
         given = {a.arg for a in (*function.args.posonlyargs, *function.args.args)} - {"self", "cls"}
@@ -222,7 +222,27 @@ class Script:
         for attribute in of(function, ast.Attribute):
             if attribute.attr == "requires_grad" and isinstance(attribute.ctx, ast.Store):
                 leaves |= given & {unparse(attribute.value)}
+        leaves |= self._probes(function)
         return any(a.attr == "grad" and unparse(a.value) in leaves for a in of(function, ast.Attribute))
+
+    def _probes(self, function: Function) -> set[str]:
+        """`x = randn(n, requires_grad=True)`, where no gradient changes it: weights by hand are changed."""
+        made = {
+            unparse(t)
+            for n in of(function, ast.Assign)
+            if isinstance(n.value, ast.Call)
+            and any(k.arg == "requires_grad" and unparse(k.value) == "True" for k in n.value.keywords)
+            for t in n.targets
+        }
+        for node in of(function, ast.Assign, ast.AugAssign):
+            if any(a.attr == "grad" for a in of(node.value, ast.Attribute)):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                made -= {unparse(t).removesuffix(".data") for t in targets}
+        return made - {
+            self.owner(c).removesuffix(".data")
+            for c in of(function, ast.Call)
+            if last_name(c.func) in ("sub_", "add_", "copy_", "addcmul_", "addcdiv_", "lerp_", "mul_")
+        }
 
     @cached_property
     def train_loop(self) -> Loop | None:

@@ -476,6 +476,8 @@ def _named_best(source: Script, call: ast.Call) -> bool:
             if last_name(value).lower().endswith("best") and not any(_is_path(g) for g in given[1:]):
                 continue  # `save(state, is_best)`, `save("last.pt", model, best)`: a flag, a figure
             return not any(isinstance(n, ast.FormattedValue) for g in given for n in walk(g))
+        if isinstance(value, ast.Name) and _by_condition(source, value):
+            continue  # `name = "best.pt" if better else "last.pt"`, in two arms
         for one in (value, *flow(source).values(value, 3)):
             if of(one, ast.Dict, ast.DictComp) or "state_dict" in unparse(one):
                 continue  # what is written, and not where
@@ -483,6 +485,19 @@ def _named_best(source: Script, call: ast.Call) -> bool:
                 if isinstance(text.value, str) and _BEST_PATH.search(text.value):
                     return not any(isinstance(n, ast.FormattedValue) and _counts(n) for n in walk(one))
     return False
+
+
+def _by_condition(source: Script, name: ast.Name) -> bool:
+    """A condition gives the name one value or another."""
+    arms = [
+        p
+        for g in flow(source).all_given(name)
+        for p in source.above(g.value)
+        if isinstance(p, ast.If) and p.orelse
+    ]
+    return any(arms.count(p) > 1 for p in arms) or any(
+        isinstance(g.value, ast.IfExp) for g in flow(source).all_given(name)
+    )
 
 
 def _is_path(node: ast.expr) -> bool:

@@ -88,6 +88,19 @@ def gradient_path_cut(view: View) -> Finding:
     return first(view, checks, "the scripts hold no model or loss")
 
 
+def _in_a_stage(source: Script, owner: ast.ClassDef | None, node: ast.AST) -> bool:
+    """`if self.warmed_up:`, which another method of the class sets: a stage of the training asks for it."""
+    tests = [p.test for p in source.above(node) if isinstance(p, ast.If)]
+    states = {unparse(t) for t in tests if isinstance(t, ast.Attribute) and unparse(t.value) == "self"}
+    return owner is not None and any(
+        unparse(t) in states
+        for f in owner.body
+        if isinstance(f, ast.FunctionDef) and f.name != "__init__"
+        for n in of(f, ast.Assign)
+        for t in n.targets
+    )
+
+
 def _path_cut(source: Script) -> Finding | None:
     if not source.forwards and not source.losses:
         ends = (_cut_at_the_end(source, one) for one in rounds(source))
@@ -108,6 +121,7 @@ def _path_cut(source: Script) -> Finding | None:
                 )
                 if not (
                     asked
+                    or _in_a_stage(source, owner, node)
                     or isinstance(source.parents.get(node), ast.Expr)  # what it gives back is not used
                     or straight_through(node)
                     or is_meant(source, node)

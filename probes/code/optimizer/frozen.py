@@ -98,7 +98,10 @@ def _wrapped(source: Script, node: ast.AST) -> bool:
     handed = given & frozen
     for kept in of(function, ast.Assign):
         if frozen & {unparse(t) for t in kept.targets}:
-            handed |= given & names_in(kept.value)
+            root: ast.expr = kept.value  # `base`, `base.eval()`: itself, and nothing that is made of a size
+            while isinstance(root, (ast.Call, ast.Attribute)):
+                root = root.func if isinstance(root, ast.Call) else root.value
+            handed |= given & {unparse(root)}
     own = [
         n
         for n in of(function, ast.Assign)

@@ -41,7 +41,7 @@ def held(source: Script) -> tuple[Held, ...]:
         return ()
     found: dict[str, Held] = {}
     for name, grows in _sums(source):
-        if name in found:
+        if name in found or _are_weights(source, name):
             continue
         applied = [
             u
@@ -51,6 +51,15 @@ def held(source: Script) -> tuple[Held, ...]:
         if applied:
             found[name] = Held(name, grows, applied[0], tuple(_clears(source, name, applied[0])))
     return tuple(found.values())
+
+
+def _are_weights(source: Script, name: str) -> bool:
+    """`weights = model.trainable_variables`: added to and taken back from (sharpness-aware), no sums."""
+    return any(
+        name in map(unparse, n.targets)
+        and re.search(r"trainable_(?:variables|weights|params)", unparse(n.value))
+        for n in source.of(ast.Assign)
+    )
 
 
 def _one_name(source: Script, name: str, first: ast.AST, second: ast.AST) -> bool:

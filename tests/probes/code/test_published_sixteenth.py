@@ -319,6 +319,13 @@ LOOP = "for p in self.base.parameters():\n            p.requires_grad = False"
         ("base", LOOP, "nn.Parameter(torch.zeros(size))", "model.parameters()", False),
         ("nn.Linear(size, size)", LOOP, "nn.Linear(size, size)", "model.parameters()", True),
         ("base", LOOP, "abs", "model.parameters()", True),
+        (
+            "nn.Embedding(size, 8)",
+            "self.base.weight.requires_grad_(False)",
+            "nn.Linear(8, 8)",
+            "model.parameters()",
+            True,
+        ),
         ("base.requires_grad_(False)", "pass", "nn.Linear(size, size)", "model.extra.parameters()", False),
         ("nn.Linear(size, size)", "pass", "nn.Linear(size, size)", "model.extra.parameters()", True),
     ],
