@@ -63,3 +63,38 @@ def test_deep_findings_are_remarks(tmp_path: Path, others: int, where: str, weig
     assert ("script-gradients-not-cleared" in {f.symptom for f in told.faults}) == weighs
     assert ("script-gradients-not-cleared" in {f.symptom for f in told.remarks}) != weighs
     assert bool(told.ranking) == weighs
+
+
+NET = """
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = torch.nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.out(x).detach()
+"""
+
+
+@pytest.mark.parametrize(
+    ("others", "where", "weighs"),
+    [
+        (2, "steps.py", True),
+        (packages.PROJECT - 2, "steps.py", True),
+        (packages.PROJECT - 1, "steps.py", False),
+        (packages.PROJECT + 3, "train.py", True),
+    ],
+)
+def test_what_takes_more_than_one_place_weighs_in_small_programs(
+    tmp_path: Path, others: int, where: str, weighs: bool
+) -> None:
+    entry = project(tmp_path, others, "train.py")
+    (tmp_path / "steps.py").write_text(HEAD + (NET if where == "steps.py" else "def no(x):\n    return x\n"))
+    text = entry.read_text().replace("    loss.backward()", "    opt.zero_grad()\n    loss.backward()")
+    used = text.replace("from steps import no\n", "from steps import Net\n" if where == "steps.py" else NET)
+    entry.write_text(used.replace("main(build(), load())", "main(Net(), load())"))
+    found = readings(script_files.read(entry).run, None, RULES.symptoms.values())["script-wiring-wrong"]
+
+    assert found.where[0].file == where
+    assert (found.state is State.PRESENT) == weighs
+    assert packages.is_deep(found) != weighs
