@@ -20,7 +20,7 @@ from ..mindspore.steps import scored_where_trained
 from ..shared.checks import at, first, ok
 from ..shared.nodes import texts_in
 from ..shared.roles import split_flags, split_of, trains
-from ..shared.sides import either, words
+from ..shared.sides import either, stem, words
 from ..splits.evaluated import evaluates_other_side, is_idle
 from ..splits.learnt_and_scored import scored_where_learnt
 from ..tensorflow.graph_data import scored_on_training_run
@@ -172,26 +172,25 @@ def _of_data(name: str) -> bool:
 def _only_training(source: Script) -> ast.Call | None:
     """`test(model, train_loader)` is the only call of `test`, and a `test_loader` goes nowhere."""
     held = {
-        unparse(n)
+        last_name(n)
         for n in source.of(ast.Name, ast.Attribute)
         if isinstance(n.ctx, ast.Store) and _DATA.search(unparse(n)) and trains(split_of(unparse(n))) is False
     }
-    handed = {
-        unparse(a)
+    given = [
+        a
         for c in source.calls
         for a in all_arguments(c)
         if last_name(c.func) not in ("len", "print") and not _is_parameter(source, a)
-    }
-    loops = [n.iter for n in source.of(ast.For, ast.comprehension)]
-    handed |= {unparse(data) for data in loops if not _is_parameter(source, data)}
-    if not held - handed:
-        return None
-    for name in {last_name(c.func) for c in source.calls}:
+    ]
+    given += [n.iter for n in source.of(ast.For, ast.comprehension) if not _is_parameter(source, n.iter)]
+    idle = {stem(n) for n in held - {last_name(g) for g in given}}
+    for name in {last_name(c.func) for c in source.calls} if idle else ():
         if trains(split_of(name)) is not False or _MAKES.search(name):
             continue
         calls = [c for c in source.named(name) if _handed_sides(c) and not _of_training_scores(source, c)]
         if calls and all(_handed_sides(c) == {True} for c in calls):
-            return calls[0]
+            if idle & {stem(last_name(d)) for a in all_arguments(calls[0]) for d in _data_in(a)}:
+                return calls[0]
     return None
 
 

@@ -183,6 +183,14 @@ def test_training_data_under_another_name(made: str, scores: str, told: bool) ->
     assert (state("script-evaluates-training-data", text) == P) is told
 
 
+def test_another_held_out_set_that_lies_idle() -> None:
+    text = HEAD + ROUNDS.replace("{SCORES}", "bad = validate_models(model, train_loader)")
+    text += "    far_test_set = load()\n    test_loader = DataLoader(val_set)\n"
+    text += "    print(evaluate(model, test_loader))\n"
+
+    assert state("script-evaluates-training-data", text) != P
+
+
 BUILT = """
 import torch
 {BASE}
