@@ -179,9 +179,9 @@ class Expressions:
 
     def _of_joinedstr(self, node: ast.JoinedStr, scope: Scope) -> Any:
         """A text; the figures in it are kept with the words before each, for those who tell it."""
-        parts: list[str] | None = []
+        parts: list[str] = []
         figures: list[tuple[str, Any]] = []
-        before = ""
+        before, known = "", True
         whole: Any = None  # a text of each sample: the name of its file
         for one in node.values:
             if isinstance(one, ast.FormattedValue):
@@ -190,18 +190,16 @@ class Expressions:
                     whole = held.then("text")
                 figures.append((before or ast.unparse(one.value), held))
                 before = ""
-                if parts is not None and isinstance(held, PLAIN):
-                    parts.append(str(held))
-                else:
-                    parts = None
+                known = known and isinstance(held, PLAIN)
+                parts.append(str(held) if isinstance(held, PLAIN) else f"{{{_told(held)}}}")
             elif isinstance(one, ast.Constant):
                 before = str(one.value)
-                if parts is not None:
-                    parts.append(before)
+                parts.append(before)
         self.texts[node] = figures
         if whole is not None:
             return whole
-        return Unknown("text") if parts is None else "".join(parts)[:MOST_TEXT]
+        text = "".join(parts)[:MOST_TEXT]
+        return text if known else Unknown(text[:200])
 
     def _of_ifexp(self, node: ast.IfExp, scope: Scope) -> Any:
         told = self.truth(self.value(node.test, scope))
@@ -288,8 +286,10 @@ class Expressions:
             return left * max(0, min(right, 10_000 // max(len(left), 1)))
         if isinstance(left, (set, dict)) and isinstance(right, type(left)):
             return function(left, right)
-        if type(left).__name__ == "PurePath" or (isinstance(left, Unknown) and isinstance(right, str)):
-            return Unknown(f"{getattr(left, 'key', '')}/{right}")
+        if isinstance(op, ast.Div) and hasattr(left, "joined") and isinstance(right, (str, Unknown)):
+            return left.joined(right)
+        if isinstance(left, Unknown) or isinstance(right, Unknown):
+            return Unknown(f"{_told(left)} {name} {_told(right)}"[:200])
         return Unknown(name)
 
     def _of_compare(self, node: ast.Compare, scope: Scope) -> Any:
@@ -427,6 +427,13 @@ class Expressions:
         """The items of something; of what is not known one that is not known."""
         held = self.items_known(value)
         return held if held is not None else [Unknown("item")]
+
+
+def _told(value: Any) -> str:
+    """How a value is written in the key of one that is not known."""
+    return (
+        value if isinstance(value, str) else str(getattr(value, "key", getattr(value, "name", value)))[:100]
+    )
 
 
 def doubtful(value: Any) -> Any:

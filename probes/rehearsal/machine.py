@@ -31,6 +31,7 @@ from .values import (
     Kind,
     Library,
     Loader,
+    Met,
     Net,
     Optimizer,
     Partial,
@@ -51,6 +52,9 @@ STEPS = 150_000
 BATCHES = 8  # of a loader: what steps are gathered over (2, 4, 8) goes into it
 MADE_ROWS = 240  # of a table whose length is not known
 _BEGINS = re.compile(r"^(?:main|_?main_?|train|training|run|fit|train_model|run_training|cli)$")
+_NAMELESS = word_set(
+    "text part item entry default next sent yield count mul div add sub turned int str path ?"
+)
 _TELLS = word_set("print info warning debug log add_scalar log_dict log_metrics write echo report")
 _WRAPS = word_set(
     "wraps lru_cache cache no_grad inference_mode staticmethod property cached_property classmethod "
@@ -68,6 +72,7 @@ class Machine(Objects):
         self.by_name: dict[str, Any] = {}  # what was read, by what was read
         self.columns: dict[tuple[int, str], Any] = {}  # (table, column) -> how its values lie
         self.fits: list[Fit] = []  # statistics that were taken of rows
+        self.met: list[Met] = []  # answers and data of the same table that came together
         self.sampling = 0  # within a data set's `__getitem__`: a sample's own statistics are none of rows
         self.files: dict[str, Any] = {}
         self.made_rows = MADE_ROWS
@@ -109,7 +114,9 @@ class Machine(Objects):
     # ------------------------------------------------------------------------------------ what is made
 
     def table(self, name: str, rows: int = MADE_ROWS) -> int:
-        """A table of data by its name: the same name gives the same table."""
+        """A table of data by its name: the same name gives the same table, what has none a fresh one."""
+        if not _NAMELESS.isdisjoint(re.findall("[a-z]+|[?]", name)):
+            name = f"{name} {len(self.tables)}"
         for number, (known, _) in self.tables.items():
             if known == name:
                 return number
@@ -131,6 +138,18 @@ class Machine(Objects):
             return frozenset()
         self.fits.append(Fit(kind, of.rows, of.table, node, of.by))
         return frozenset((len(self.fits) - 1,))
+
+    def meet(self, found: list[Tensor]) -> None:
+        """Put down that answers and data come together, as in a loss: of the same table, as many rows."""
+        answer = next((t for t in found if t.asked and t.rows is not None), None)
+        if answer is None or answer.rows is None or self.here is None or len(self.met) > 4000:
+            return
+        for one in found:
+            if one.rows is None or one.asked or one.deps or one.scalar or one.table != answer.table:
+                continue
+            sure = not (one.vague or one.mixed or answer.vague or answer.mixed) and one.table > 0
+            if sure and len(one.rows) == len(answer.rows) > 1:
+                self.met.append(Met(self.here, answer.asked, answer.rows, one, tuple(self.guessed)))
 
     def draw(self) -> np.random.Generator:
         """Random numbers, the same in each rehearsal and other ones each time they are asked for."""
@@ -190,7 +209,9 @@ class Machine(Objects):
         if isinstance(callee, _Managed):
             return Manager(callee.routine, given, named)
         if isinstance(callee, Tensor):
-            return self.joined_tensors("called", [callee, *self.tensors([*given, *named.values()])])
+            made = self.joined_tensors("called", [callee, *self.tensors([*given, *named.values()])])
+            made.vague = made.rows is not None
+            return made
         return None
 
     def operator_of(self, left: Any, right: Any, name: str, node: ast.AST) -> Any:
@@ -328,22 +349,58 @@ class Machine(Objects):
         if isinstance(callee, Routine):
             return
         before = ""
+        waiting: list[str] = []
         for one, held in zip(node.args, given, strict=False):
-            if isinstance(one, ast.JoinedStr):
+            written = formatted(one)
+            if written is not None:
+                for label, part in zip(*written, strict=False):
+                    if _is_plain(part):
+                        self.tell(label or unparse(part), self.value(part, scope), node)
+            elif isinstance(one, ast.JoinedStr):
                 for label, figure in self.texts.get(one, ()):
                     self.tell(label, figure, node)
             elif isinstance(one, ast.Constant):
                 before = str(one.value)
+                waiting = _PLACES.split(before)[:-1]
+            elif isinstance(held, str):
+                before = held
             elif isinstance(held, dict):
                 for label, figure in held.items():
                     self.tell(str(label), figure, node)
             else:
-                self.tell(before or unparse(one), held, node)
+                label = waiting.pop(0) if waiting else before
+                self.tell(label or unparse(one), held, node)
 
     def tell(self, label: str, value: Any, node: ast.AST) -> None:
         """Put down a figure that is told, if it is made of answers of a network."""
         if isinstance(value, Tensor) and value.asked:
             self.note(Told(**self.now(node), label=label.strip()[-60:], value=value))
+
+
+_PLACES = re.compile(r"%[-+ #0-9.]*[a-zA-Z]|\{[^{}]*\}")
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """An expression that may be worked out twice: it asks no network."""
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    return not isinstance(node, ast.Constant) and all(
+        isinstance(c.func, ast.Name) and c.func.id in ("sum", "len", "float", "int", "round", "max", "min")
+        for c in calls
+    )
+
+
+def formatted(node: ast.expr) -> tuple[list[str], list[ast.expr]] | None:
+    """The words before each figure and the figures of `"val %.3f" % acc` and `"val {}".format(acc)`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        text: ast.expr = node.left
+        given = list(node.right.elts) if isinstance(node.right, ast.Tuple) else [node.right]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        text, given = node.func.value, list(node.args)
+    else:
+        return None
+    if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
+        return None
+    return _PLACES.split(text.value)[:-1], given
 
 
 class _Managed:

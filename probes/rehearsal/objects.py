@@ -542,14 +542,16 @@ class Objects(Statements):
     def joined_tensors(self, name: str, found: list[Tensor]) -> Tensor:
         """A tensor made of several, by something that is done to them."""
         made = Tensor(deps=NOTHING)
+        if len(found) > 1 and not self.inside_net:
+            self.machine.meet(found)
         for one in found:
             if made.rows is None and one.rows is not None:
                 made.rows, made.table = one.rows, one.table
             elif one.rows is not None and _other_rows(made, one):
-                made.vague = True
+                made.mixed = True
             made.fits |= one.fits
             made.by |= one.by
-            made.vague = made.vague or one.vague
+            made.vague, made.mixed = made.vague or one.vague, made.mixed or one.mixed
             made.deps |= self.reaching(one)
             made.asked |= one.asked
             made.held |= one.held

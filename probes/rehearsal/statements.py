@@ -35,7 +35,9 @@ _NO_NAMES = ("typing", "__future__", "typing_extensions", "collections.abc")
 
 
 class Statements(Expressions):
-    """Goes through statements."""
+    """Goes through statements. `here`: the one that was begun last."""
+
+    here: ast.stmt | None = None
 
     def block(self, body: list[ast.stmt], scope: Scope) -> None:
         """Go through statements one after the other."""
@@ -45,6 +47,7 @@ class Statements(Expressions):
     def statement(self, node: ast.stmt, scope: Scope) -> None:
         """Go through one statement."""
         self.tick()
+        self.here = node
         known = getattr(self, f"_do_{type(node).__name__.lower()}", None)
         if known is not None:
             known(node, scope)

@@ -28,7 +28,7 @@ class Tensor:
     also where no gradient flows. `held`: `Field`s of the data that it is made of. `done`: what was done to
     it, last thing last. `number`: its value where that is known. `drawn`: random numbers are in it.
     `fits`: the statistics that it is made of (numbers in `Machine.fits`). `by`: the columns that its rows
-    were chosen by. `vague`: its rows are a guess, or rows of several places were mixed in it.
+    were chosen by. `vague`: its rows are a guess. `mixed`: others were mixed into them.
     """
 
     rows: np.ndarray | None = None
@@ -43,6 +43,7 @@ class Tensor:
     fits: frozenset[int] = NOTHING
     by: frozenset[str] = frozenset()
     vague: bool = False
+    mixed: bool = False
     scale: float | None = 1.0  # the constant that a figure was multiplied by, None where that is not known
 
     def like(self, **changed: Any) -> Tensor:
@@ -50,7 +51,7 @@ class Tensor:
         fresh = Tensor(
             self.rows, self.table, self.deps, self.asked, self.held, self.done, None, self.drawn, self.scalar
         )
-        fresh.fits, fresh.by, fresh.vague = self.fits, self.by, self.vague
+        fresh.fits, fresh.by, fresh.vague, fresh.mixed = self.fits, self.by, self.vague, self.mixed
         fresh.scale = self.scale
         for name, value in changed.items():
             setattr(fresh, name, value)
@@ -64,7 +65,7 @@ class Tensor:
         """Turn into another one, in place."""
         for name in (
             *("rows", "table", "deps", "asked", "held", "done", "number", "drawn", "scalar"),
-            *("fits", "by", "vague", "scale"),
+            *("fits", "by", "vague", "mixed", "scale"),
         ):
             setattr(self, name, getattr(other, name))
 
@@ -246,6 +247,17 @@ class Fit:
     table: int
     node: ast.AST
     by: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Met:
+    """Answers to some rows of a table that came together with data of as many rows of it."""
+
+    node: ast.AST
+    asked: frozenset[int]
+    rows: np.ndarray
+    data: Tensor
+    guessed: tuple[ast.AST, ...]
 
 
 @dataclass(eq=False)

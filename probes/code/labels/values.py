@@ -8,6 +8,7 @@ import re
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, number, ok
 from ..shared.roles import TARGET_WORDS, base, is_random, targets
@@ -30,6 +31,7 @@ def labels_permuted_alone(view: View) -> Finding:
             shuffled_in_place_alone,
             rows_handed_apart,
             permuted_alone,
+            shows("labels-apart"),
         ),
         "the scripts do not reorder labels",
     )

@@ -8,8 +8,10 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
+from ..shared.sides import either
 
 _TARGETS = re.compile(r"(?:^|_)(?:y|ys|label|labels|target|targets|answer|answers)(?:_|$)")
 _INPUTS = re.compile(r"(?:^|_)(?:x|xs|feature|features|inputs?|columns|data|df|frame|train)(?:_|$)")
@@ -22,7 +24,11 @@ def target_in_inputs(view: View) -> Finding:
     `features[:, 7] = labels + ...`, `x = np.column_stack([x, y])`, `df["f"] = df.groupby("c")["target"]...`.
     False positive: models that are conditioned on the label on purpose, which evaluate nothing on it.
     """
-    return first(view, _target_inside, "the scripts do not compute columns of their inputs")
+    return first(
+        view,
+        either(_target_inside, shows("target-among-inputs")),
+        "the scripts do not compute columns of their inputs",
+    )
 
 
 def _target_inside(source: Script) -> Finding | None:
@@ -162,7 +168,9 @@ def fits_before_split(view: View) -> Finding:
     Encoders that only number or list categories learn nothing that a score gains from; one that takes the
     targets as well does.
     """
-    return first(view, _fits_early, "the scripts split no data by a call")
+    return first(
+        view, either(_fits_early, shows("statistics-of-scored")), "the scripts split no data by a call"
+    )
 
 
 def _fits_early(source: Script) -> Finding | None:

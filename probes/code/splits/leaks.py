@@ -10,6 +10,7 @@ from dataclasses import replace
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, any_of, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..evaluation.best_kept import gradients_on_held_out
@@ -54,8 +55,15 @@ def training_sees_evaluation(view: View) -> Finding:
             all_columns_are_inputs,
             target_is_input,
             overlap,
+            rows_shared,
         )
     )
+
+
+@probe()
+def rows_shared(view: View) -> Finding:
+    """Rows that a network learnt from are among those that a figure of held-out data is taken of."""
+    return first(view, shows("scored-rows-taught"), "nothing is known of the rows that are scored")
 
 
 @probe()

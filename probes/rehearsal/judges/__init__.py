@@ -8,7 +8,7 @@ from ...code.shared.checks import Check, at
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..machine import rehearsed
-from . import figures, kept, modes, steps
+from . import figures, kept, modes, rows, steps
 from .verdict import Verdict
 
 _JUDGES = (
@@ -18,6 +18,11 @@ _JUDGES = (
     kept.best_that_moves_on,
     modes.scored_in_training,
     modes.trained_in_evaluation,
+    rows.labels_apart,
+    rows.parts_overlap,
+    rows.scored_rows_taught,
+    rows.statistics_of_scored,
+    rows.target_among_inputs,
     steps.divided_for_nothing,
     steps.left_out,
     steps.lost_gradients,

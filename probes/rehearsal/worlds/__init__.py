@@ -10,6 +10,7 @@ from . import (
     python,
     samples,
     sklearn,
+    tables,
     tensors,
     training,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "set_field",
     "set_item",
     "sklearn",
+    "tables",
     "tensors",
     "training",
 ]

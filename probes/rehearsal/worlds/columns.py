@@ -56,6 +56,8 @@ class Column:
         if self.equal:
             return None
         if value not in self.cuts:
+            if self.cuts and any(str(v).startswith("?") for v in (value, *self.cuts)):
+                return None  # one that is worked out: nothing tells how it lies to the others
             try:
                 lower = [p for v, p in self.cuts.items() if v < value]
                 upper = [p for v, p in self.cuts.items() if v > value]

@@ -190,7 +190,10 @@ def _read(call: Call) -> Any:
 
 
 def _key(held: Any) -> str:
-    return held if isinstance(held, str) else str(getattr(held, "key", getattr(held, "name", id(held))))
+    if isinstance(held, str):
+        return held
+    known = isinstance(held, Unknown) or type(held).__name__ == "Path"
+    return str(getattr(held, "key", getattr(held, "name", "?"))) if known else "?"  # a generator's own data
 
 
 _MADE_OF = "GeneratorDataset NumpySlicesDataset MindDataset TFRecordDataset CSVDataset TextFileDataset"

@@ -82,7 +82,7 @@ def as_column(held: Any) -> Any:
 
 def chosen(held: Frame, columns: list[str]) -> Frame:
     """Some columns of a table."""
-    made = _same(held)
+    made = same(held)
     made.columns = tuple(columns)
     made.made = {k: v for k, v in held.made.items() if k in columns}
     inner: frozenset[str] = frozenset()
@@ -92,7 +92,8 @@ def chosen(held: Frame, columns: list[str]) -> Frame:
     return made
 
 
-def _same(held: Frame) -> Frame:
+def same(held: Frame) -> Frame:
+    """A table that is as another one, to be changed."""
     made = Frame(held.rows, held.table, held=held.held, done=held.done, fits=held.fits, by=held.by)
     made.vague, made.columns, made.without = held.vague, held.columns, held.without
     made.made, made.labels = dict(held.made), held.labels
@@ -101,7 +102,7 @@ def _same(held: Frame) -> Frame:
 
 def taken(held: Frame, places: Any, *, by: frozenset[str] = frozenset()) -> Frame:
     """Some rows of a table; None as places: it is not known which."""
-    made = _same(held)
+    made = same(held)
     made.by = held.by | by
     count = len(held.rows) if held.rows is not None else 0
     try:
@@ -164,7 +165,7 @@ def frame_item(machine: Machine, held: Frame, index: Any) -> Any:
     if isinstance(index, slice):
         return taken(held, index)
     if isinstance(index, list) and not all(isinstance(i, (bool, int)) for i in index):
-        made = _same(held)
+        made = same(held)
         made.columns, made.held = None, frozenset((f"{name_of(held)}#?",))
         return made
     if isinstance(index, Unknown):
@@ -188,6 +189,20 @@ def set_column(held: Frame, name: Any, value: Any) -> None:
         for one in names:
             old = series(held, one)
             held.made[one] = whole.like(held=old.held)
+
+
+def _parted(held: Frame) -> Tensor:
+    """Columns of a table by their places: it is not known which."""
+    made = array(held)
+    made.held |= {f"{name_of(held)}#!?"}
+    return made
+
+
+@method(Frame, "select_dtypes", "filter", "get", "melt", "pivot", "stack", "iloc", "pipe", "aggregate", "agg")
+def _some_columns(call: Call) -> Any:
+    made = _parted(call.callee.owner)
+    made.vague = True
+    return made
 
 
 def set_part(owner: Frame | Places, index: Any, value: Any) -> None:
@@ -241,7 +256,7 @@ def _dropped(call: Call) -> Any:
             places = np.flatnonzero(~np.isin(held.labels, labels))
         made = taken(held, places, by=what.by if isinstance(what, Tensor) else frozenset())
     else:
-        made = _same(held)
+        made = same(held)
         names = _names(what)
         if names is None:
             made.held |= {f"{name_of(held)}#!?"}
@@ -326,7 +341,7 @@ def _chosen_rows(call: Call) -> Any:
         if made is not None:
             return made
     if call.callee.name in ("dropna", "drop_duplicates", "drop_nulls", "unique", "merge", "join"):
-        made = _same(held)  # as good as all rows stay, in their order
+        made = same(held)  # as good as all rows stay, in their order
         if call.callee.name in ("merge", "join"):
             made.without, made.columns = frozenset(), None
             made.held |= {h for o in call.given if isinstance(o, Frame) for h in o.held}
@@ -359,7 +374,7 @@ _ROWS_STAY = word_set(
 @method(Frame, *sorted(_ROWS_STAY))
 def _same_rows(call: Call) -> Any:
     held: Frame = call.callee.owner
-    made = _same(held)
+    made = same(held)
     if call.callee.name not in ("copy", "collect", "lazy", "to_pandas"):
         made.done = (*made.done[-39:], call.callee.name)
     for name, value in call.named.items():
@@ -376,6 +391,25 @@ def _same_rows(call: Call) -> Any:
 def _select(call: Call) -> Any:
     names = _names(call.given[0] if len(call.given) == 1 else list(call.given))
     return chosen(call.callee.owner, names) if names else call.callee.owner.then("select")
+
+
+@method(Frame, "take")
+def _taken(call: Call) -> Any:
+    held: Frame = call.callee.owner
+    count = len(held.rows) if held.rows is not None else 0
+    return taken(held, mask_places(call.machine, call.given[0] if call.given else None, count))
+
+
+@method(Frame, "*")
+def _any_method(call: Call) -> Any:
+    """Any other method: of a table other than the figures of its columns it is not known which rows stay."""
+    from .tensors import STATISTICS
+
+    if call.callee.name in STATISTICS:
+        return NotImplemented
+    made = _parted(call.callee.owner)
+    made.vague = made.vague or not (call.callee.name == "reindex" and "columns" in call.named)
+    return made
 
 
 @method(Frame, "groupby", "group_by")
@@ -437,55 +471,6 @@ def _one_by_one(call: Call) -> Any:
 
 
 RECORDS = 40  # of a table that a program goes through one by one
-
-
-@function("concat", of=FRAMES)
-def _concat(call: Call) -> Any:
-    from .tensors import joined
-
-    parts = [
-        p
-        for p in call.machine.items_known(call.given[0] if call.given else None) or []
-        if isinstance(p, Tensor)
-    ]
-    if not parts:
-        return Unknown("concat")
-    if call.named.get("axis") in (1, "columns") or call.named.get("how") == "horizontal":
-        return call.machine.joined_tensors("concat", parts)
-    if len(parts) == 1 or not all(isinstance(p, Frame) for p in parts):
-        return parts[0] if len(parts) == 1 else joined(call.machine, parts, "concat")
-    first: Frame = parts[0]  # type: ignore[assignment]
-    made = _same(first)
-    if len({p.table for p in parts}) == 1 and all(p.rows is not None for p in parts):
-        made.rows = np.concatenate([p.rows for p in parts if p.rows is not None])
-        made.by = frozenset(b for p in parts for b in p.by)
-        made.vague = any(p.vague for p in parts)
-        made.made = {}
-        labels = [p.labels for p in parts if isinstance(p, Frame) and p.labels is not None]
-        made.labels = np.concatenate(labels) if len(labels) == len(parts) else None
-        if call.named.get("ignore_index") is True:
-            made.labels = np.arange(len(made.rows))
-        return made
-    number = call.machine.table("rows of " + ",".join(str(p.table) for p in parts))
-    made.rows, made.table = np.arange(call.machine.tables[number][1]), number
-    made.made, made.labels = {}, made.rows.copy()
-    made.held = frozenset(h for p in parts for h in p.held)
-    made.vague = any(p.vague for p in parts)
-    return made
-
-
-@function("get_dummies", "to_numeric", "to_datetime", "cut", "qcut", "Series", "DataFrame", of=FRAMES)
-def _made_of(call: Call) -> Any:
-    held = call.given[0] if call.given else None
-    if isinstance(held, Frame):
-        made = _same(held)
-        made.done = (*made.done[-39:], call.callee.last)
-        return made
-    if isinstance(held, Series) and call.callee.last in ("to_numeric", "to_datetime", "Series"):
-        return held
-    if isinstance(held, Tensor):
-        return held.then(call.callee.last)
-    return NotImplemented
 
 
 def frame_field(machine: Machine, owner: Tensor, name: str) -> Any:
@@ -561,7 +546,7 @@ class Places:
         if rest and isinstance(made, Frame):
             if isinstance(rest[0], slice) and rest[0] == slice(None):
                 return made
-            return frame_item(machine, made, rest[0]) if isinstance(rest[0], (str, list)) else array(made)
+            return frame_item(machine, made, rest[0]) if isinstance(rest[0], (str, list)) else _parted(made)
         return made
 
     def _labelled(self, machine: Machine, first: Any) -> Frame:

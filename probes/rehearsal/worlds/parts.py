@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
     made = held.then("part", number=None)
     if isinstance(first, str):
         made.held = frozenset((*held.held, first)) if not held.asked else held.held
-        return made
+        return _of_side(machine, made, first)
     if isinstance(held.number, np.ndarray):
         made.number = _number_at(held.number, index)
         if made.number is not None and np.ndim(made.number) == 0:
@@ -29,6 +30,7 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
             made.scalar = True
     if isinstance(index, tuple) and len(index) > 1:
         made.done = (*made.done[:-1], f"part {_written(index[1:])}")
+        made.held |= {f"{h[:-1]}!?" for h in made.held if h.endswith("#*")}
     if first is None or first is Ellipsis or isinstance(first, Unknown):
         if isinstance(first, Unknown):
             made.rows = None
@@ -51,6 +53,18 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
     except (IndexError, TypeError, ValueError):
         made.rows = None
     return made
+
+
+_SIDE = re.compile(r"(?i)(?:^|_)(train|trn|tr|val|valid|validation|dev|test|te|holdout)(?:$|_|\d)")
+
+
+def _of_side(machine: Machine, held: Tensor, name: str) -> Tensor:
+    """An entry of a file: those of each side, `x_train`, `x_val`, are rows of a table of their own."""
+    side = _SIDE.search(name)
+    file = machine.tables.get(held.table, ("", 0))[0]
+    if side and file.startswith("file ") and not held.asked and "|" not in file:
+        held.table = machine.table(f"{file}|{side[1].lower()}")
+    return held
 
 
 def _places(machine: Machine, first: Any) -> Any:

@@ -764,7 +764,7 @@ def _environ(call: Call) -> Any:
 def _path(call: Call) -> Any:
     found = [g for g in call.given if isinstance(g, Tensor) and g.rows is not None]
     if found:
-        return found[0].then("path")
+        return found[-1].then("path")
     parts = [g.name if isinstance(g, Path) else g for g in call.given]
     if parts and all(isinstance(p, str) for p in parts):
         return Path("/".join(parts))
@@ -776,6 +776,10 @@ class Path:
 
     def __init__(self, name: str) -> None:
         self.name = name[:300]
+
+    def joined(self, other: Any) -> Path:
+        """`folder / name`."""
+        return Path(f"{self.name}/{other if isinstance(other, str) else getattr(other, 'key', '?')}")
 
 
 @method(Path, "*")

@@ -81,7 +81,16 @@ def length(machine: Machine, held: Any, node: ast.AST) -> int:
         told = machine.call(machine._bound_routine(found[1], held, found[0]), [], {}, node)
         if isinstance(told, int) and 0 < told <= 100_000:
             return told
+        for one in held.attributes.values():  # as many as there are of what it holds
+            if isinstance(one, (Tensor, list)) and (count := _count(one)) > 1:
+                return count
     return machine.made_rows
+
+
+def _count(held: Tensor | list[Any]) -> int:
+    if isinstance(held, list):
+        return len(held)
+    return len(held.rows) if held.rows is not None and not held.scalar else 0
 
 
 @function("ConcatDataset", "ChainDataset", of=_DATA)
@@ -98,6 +107,8 @@ def _known_set(call: Call) -> Any:
     side = call.named.get("train", call.named.get("split", call.given[1] if len(call.given) > 1 else True))
     root = call.given[0] if call.given else call.named.get("root", "")
     folder = getattr(root, "name", getattr(root, "key", root)) if call.callee.last == "ImageFolder" else ""
+    if call.callee.last == "ImageFolder" and not folder:
+        folder = f"folder {len(call.machine.tables)}"
     table = call.machine.table(
         f"{call.callee.last}:{folder}:{side if isinstance(side, (bool, str)) else '?'}"
     )
@@ -191,7 +202,8 @@ def _at(machine: Machine, held: Any, index: Any, node: ast.AST) -> Any:
     if isinstance(held, (Tensor, list, tuple, Data)):
         return machine.item(held, index, node)
     if isinstance(index, Tensor) and isinstance(index.number, np.ndarray):
-        table = machine.table(f"object {getattr(held, 'key', id(held))}")
+        machine.by_name[f"object {id(held)}"] = held
+        table = machine.table(f"object {id(held)}")
         return Tensor(index.number, table, held=frozenset((f"{getattr(held, 'key', 'data')}[]",)))
     return Unknown("sample")
 
@@ -242,6 +254,7 @@ def batches(machine: Machine, loader: Loader, node: ast.AST) -> Iterator[Any]:
             yield from list(machine.iterated(data, node))[:BATCHES]
             return
     count = length(machine, data, node)
+    machine.by_name[f"data {id(data)}"] = data  # its number is its own as long as it is kept
     order = np.arange(count)
     if loader.shuffles is not False:
         order = machine.draw().permutation(count)
@@ -287,12 +300,14 @@ def _of_loader(call: Call) -> Any:
 def read_array(call: Call) -> Any:
     """An array of a file: a table of its own for each file."""
     held = call.given[0] if call.given else ""
+    if isinstance(held, Tensor):
+        return held.then("load")
     name = (
         held.name
         if isinstance(held, Path)
         else held
         if isinstance(held, str)
-        else getattr(held, "key", "") or str(getattr(call.node, "lineno", 0))
+        else getattr(held, "key", "") or "?"
     )
     table = call.machine.table(f"file {name}")
     return Tensor(np.arange(call.machine.tables[table][1]), table, held=frozenset((f"file {name}",)))

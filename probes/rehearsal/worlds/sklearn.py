@@ -142,6 +142,8 @@ def _fitted(call: Call) -> Any:
     if name == "inverse_transform":
         return made_of
     made_of.fits |= owner.fits
+    if owner.name == "Pipeline":  # it may take columns out
+        made_of.held |= {f"{h[:-1]}!?" for h in made_of.held if h.endswith("#*")}
     return made_of
 
 

@@ -49,6 +49,12 @@ STATISTICS = word_set(
     "mean std var median min max amin amax nanmean nanstd nanmin nanmax nanmedian quantile percentile "
     "std_mean var_mean nanvar nanpercentile nanquantile average"
 )
+# what may leave rows out, give them twice, or in another order
+PICKS = word_set(
+    "delete compress extract take masked_select nonzero unique argwhere repeat_interleave repeat tile "
+    "index_select gather narrow sliding_window_view unfold drop filter topk resize select insert"
+)
+MOVES = word_set("sort argsort flip flipud roll rot90 swapaxes transpose permute shift")
 # what leaves values as they are
 SAME = word_set(
     "to cuda cpu npu float double half contiguous clone copy detach numpy asnumpy astype type "
@@ -142,6 +148,10 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
         if along:
             made.rows = None
             made.fits |= machine.fit(name, found[0], node)
+    if name in MOVES and made.rows is not None:
+        made.mixed = True
+    if name in PICKS and made.rows is not None and not _along(given[:0], named):
+        made.vague = True
     if name in _WITH_NUMBERS and len(found) <= 200:
         number = _computed(name, given, named)
         if isinstance(number, list):
@@ -162,6 +172,11 @@ def _gathered(machine: Machine, name: str, held: Any) -> Any:
         inner = [h for h in held if isinstance(h, Tensor)]
         if len(inner) == len(held):
             return joined(machine, inner, "stack")
+        found = [
+            [t for t in h if isinstance(t, Tensor)] if isinstance(h, (list, tuple)) else [] for h in held
+        ]
+        if all(found):  # a list of samples, each a list of figures
+            return joined(machine, [machine.joined_tensors("stack", f) for f in found], "stack")
         return None
     if isinstance(held, (bool, int, float)):
         return Tensor(number=np.asarray(held), scalar=True)
@@ -313,6 +328,11 @@ def _parts(call: Call) -> Any:
         call.given[0] if call.given and isinstance(call.given[0], int) and call.callee.name == "chunk" else 3
     )
     along = call.named.get("dim", call.given[1] if len(call.given) > 1 else 0)
+    size = call.given[0] if call.given else None
+    if held.rows is None and isinstance(held.number, np.ndarray) and held.number.ndim == 1:
+        if isinstance(size, int) and size > 0:
+            ways = list(range(size, len(held.number), size)) if call.callee.name == "split" else size
+            return [held.like(number=n) for n in np.array_split(held.number, ways)]
     if held.rows is not None and along == 0 and not held.asked:
         if (
             call.callee.name == "split"
@@ -368,6 +388,22 @@ def _in_place(call: Call) -> Any:
             made = others[0].like()
         held.become(made)
     return held
+
+
+@method(Tensor, "difference", "intersection", "union", "symmetric_difference")
+def _of_index(call: Call) -> Any:
+    """The labels of a table without others, or together with them."""
+    one, other = call.callee.owner.number, call.given[0] if call.given else None
+    other = other.number if isinstance(other, Tensor) else other
+    if not isinstance(one, np.ndarray) or not isinstance(other, (np.ndarray, list)):
+        return NotImplemented
+    others = np.asarray(other)
+    if call.callee.name == "difference":
+        return call.callee.owner.like(number=np.setdiff1d(one, others))
+    if call.callee.name == "symmetric_difference":
+        return NotImplemented
+    both = np.intersect1d(one, others) if call.callee.name == "intersection" else np.union1d(one, others)
+    return call.callee.owner.like(number=both)
 
 
 @method(Tensor, "register_hook", "retain_grad", "set_", "record_stream")

@@ -286,6 +286,8 @@ def _saved(call: Call) -> Any:
     of=("torch.", "numpy.", "joblib.", "pickle.", "json.", "safetensors.", "mindspore.", "yaml."),
 )
 def _loaded(call: Call) -> Any:
+    if call.given and isinstance(call.given[0], Tensor):
+        return call.given[0].then("load")
     key = path_key(call.given[0] if call.given else call.named.get("f"))
     if key and key in call.machine.files:
         return copied(call.machine, call.machine.files[key], {})

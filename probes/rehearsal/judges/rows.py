@@ -1,0 +1,225 @@
+"""Rows: which are learnt from and which are scored, what statistics are taken of, what meets in a loss."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..journal import Asked, Backward, Told
+from ..machine import Machine
+from ..values import Met, Tensor
+from .verdict import Verdict, taught
+
+_HELD_OUT = re.compile(
+    r"(?i)(?:^|[^a-z])(?:val|valid|validation|test|held|holdout|dev|unseen|oof|eval)(?:[^a-z]|$)"
+)
+_LEARNT = re.compile(r"(?i)train|fit|learn")
+SHARE = 0.35  # of the scored rows: windows that reach over a border share less
+_APART = 0.1
+FEWEST = 4  # rows that anything is said of
+_PAIRS = ({"mean", "std"}, {"mean", "var"}, {"min", "max"}, {"nanmean", "nanstd"}, {"amin", "amax"},
+          {"median", "quantile"}, {"nanmin", "nanmax"}, {"std_mean"}, {"var_mean"})  # fmt: skip
+
+
+@dataclass
+class Part:
+    """Rows of a table that a network was asked of, the columns they were chosen by, their statistics."""
+
+    rows: set[int] = field(default_factory=set)
+    by: set[str] = field(default_factory=set)
+    fits: set[int] = field(default_factory=set)
+    asks: list[Asked] = field(default_factory=list)
+
+
+def parts(machine: Machine, asks: list[Asked]) -> dict[int, Part]:
+    """The rows of each table that networks were asked of; tables with guessed rows are left out."""
+    found: dict[int, Part] = {}
+    guessed: set[int] = set()
+    for ask in asks:
+        for one in machine.tensors(ask.given):
+            if one.rows is None or one.table <= 0:
+                continue
+            if one.vague or ask.guessed:
+                guessed.add(one.table)
+                continue
+            part = found.setdefault(one.table, Part())
+            part.rows.update(int(r) for r in np.atleast_1d(one.rows))
+            part.by |= one.by
+            part.fits |= one.fits
+            part.asks.append(ask)
+    return {k: v for k, v in found.items() if k not in guessed}
+
+
+def held_out(machine: Machine) -> Iterator[tuple[Told, list[Asked]]]:
+    """Figures that are told as ones of held-out data, and the answers that they are made of."""
+    learnt = taught(machine)
+    for event in machine.journal.of(Told):
+        if not _HELD_OUT.search(event.label) or _LEARNT.search(event.label):
+            continue
+        asks = [machine.asks[n] for n in event.value.asked if n in machine.asks]
+        if any(a.net is not asks[0].net for a in asks):
+            continue  # of several networks, as the folds of an array: nothing tells which rows each gave
+        if asks and not any(a.number in learnt or a.graph for a in asks):
+            yield event, asks
+
+
+def lessons(machine: Machine, net: Any, before: int) -> list[Asked]:
+    """What a network was asked of and learnt from before a time."""
+    numbers = {
+        n
+        for e in machine.journal.of(Backward)
+        if e.time < before and isinstance(e.loss, Tensor)
+        for n in e.loss.asked
+    }
+    asks = (machine.asks[n] for n in sorted(numbers) if n in machine.asks)
+    return [a for a in asks if a.net is net]
+
+
+def scored_rows_taught(machine: Machine) -> Iterator[Verdict]:
+    """Rows that a figure of held-out data is taken of were learnt from before."""
+    for event, asks in held_out(machine):
+        learnt = parts(machine, lessons(machine, asks[0].net, asks[0].time))
+        for table, held in parts(machine, asks).items():
+            mine = learnt.get(table)
+            if mine is None or _whole(machine, table, mine, held):
+                continue
+            if not (held.by <= mine.by or mine.by <= held.by):
+                continue  # chosen by several columns: nothing tells how these lie to one another
+            shared = held.rows & mine.rows
+            if len(shared) >= SHARE * len(held.rows) and len(held.rows) >= FEWEST:
+                share = len(shared) / len(held.rows)
+                same = mine.rows <= held.rows
+                told = "the rows that are learnt from" if same else f"{share:.0%} of them are learnt from"
+                kind = "scores-training-rows" if same else "scored-rows-taught"
+                yield Verdict(kind, event.node, f"{event.label!r} is taken of held-out rows, and {told}")
+                return
+
+
+def parts_overlap(machine: Machine) -> Iterator[Verdict]:
+    """Rows that are asked without gradients are partly ones that were learnt from, and partly others.
+
+    A score of the training part has no others, an answer to all rows holds all that were learnt from.
+    """
+    learnt = taught(machine)
+    asks = [a for a in machine.asks.values() if a.number not in learnt and not a.graph and not a.guessed]
+    for place in dict.fromkeys((a.node, a.calls, a.net) for a in asks):
+        mine = [a for a in asks if (a.node, a.calls, a.net) == place]
+        loaders = dict.fromkeys(a.loops[:-1] for a in mine)
+        for around in loaders:
+            asked = [a for a in mine if a.loops[:-1] == around]
+            before = lessons(machine, asked[0].net, asked[0].time)
+            known = parts(machine, before)
+            for table, held in parts(machine, asked).items():
+                part = known.get(table)
+                if part is None or not (held.by <= part.by or part.by <= held.by):
+                    continue
+                shared = held.rows & part.rows
+                if len(shared) < SHARE * len(held.rows) or len(held.rows) < FEWEST or held.rows >= part.rows:
+                    continue
+                if len(held.rows - part.rows) > _APART * len(held.rows):
+                    share = len(shared) / len(held.rows)
+                    yield Verdict(
+                        "scored-rows-taught",
+                        asked[0].node,
+                        f"{share:.0%} of the rows asked of are learnt from",
+                    )
+                    return
+
+
+def _whole(machine: Machine, table: int, mine: Part, held: Part) -> bool:
+    """All of a table in each question, as of a graph: the answers are parted, not what is asked."""
+    size = machine.tables.get(table, ("", 0))[1]
+    return all(len(a.rows) >= size for p in (mine, held) for a in p.asks if a.rows is not None)
+
+
+def statistics_of_scored(machine: Machine) -> Iterator[Verdict]:
+    """Inputs are scaled by figures that were taken of the held-out rows, too."""
+    for event, asks in held_out(machine):
+        learnt = parts(machine, lessons(machine, asks[0].net, asks[0].time))
+        for table, held in parts(machine, asks).items():
+            mine = learnt.get(table)
+            if mine is None or len(held.rows & mine.rows) > _APART * len(held.rows):
+                continue
+            shared = mine.fits & held.fits
+            for number in sorted(shared):
+                fit = machine.fits[number]
+                rows = {int(r) for r in fit.rows}
+                if fit.table != table or not _scales(machine, number, shared):
+                    continue
+                if not (fit.by <= held.by and fit.by <= mine.by):
+                    continue
+                if len(rows & held.rows) >= SHARE * len(held.rows) and rows & mine.rows:
+                    yield Verdict(
+                        "statistics-of-scored",
+                        fit.node,
+                        f"{fit.kind} is taken of the rows of {event.label!r}, too",
+                    )
+                    return
+
+
+def _scales(machine: Machine, number: int, among: set[int]) -> bool:
+    """A scaler, or a figure that stands beside the other one of its pair."""
+    fit = machine.fits[number]
+    if fit.kind[:1].isupper():
+        return fit.kind.endswith(("Scaler", "Transformer", "PCA", "SVD", "Pipeline"))
+    alike = {machine.fits[n].kind for n in among if np.array_equal(machine.fits[n].rows, fit.rows)}
+    return any(fit.kind in p and p <= alike for p in _PAIRS)
+
+
+def labels_apart(machine: Machine) -> Iterator[Verdict]:
+    """Answers to some rows meet the targets of other rows in every loss that is learnt from."""
+    learnt = taught(machine)
+    alike: set[int] = set()
+    apart: dict[int, Met] = {}
+    for met in machine.met:
+        if not met.asked & learnt:
+            continue
+        for number in met.asked:
+            if _alike(met):
+                alike.add(number)
+            elif not met.guessed and _in_disorder(met.rows, met.data.rows):
+                apart.setdefault(number, met)
+    if apart and not alike and len(apart) >= len({m for m in learnt if m in apart}) > 0:
+        met = next(iter(apart.values()))
+        yield Verdict(
+            "labels-apart", met.node, "answers to some rows are compared with the targets of other rows"
+        )
+
+
+def _alike(met: Met) -> bool:
+    return met.data.rows is not None and np.array_equal(met.rows, met.data.rows)
+
+
+def _in_disorder(rows: np.ndarray, others: Any) -> bool:
+    """Whether rows are others, and not the same ones so many places on, as in a series."""
+    return len(set((np.asarray(others) - rows).tolist())) > 1
+
+
+def target_among_inputs(machine: Machine) -> Iterator[Verdict]:
+    """The column that a loss compares answers with stands among the columns that were asked of."""
+    learnt = taught(machine)
+    for met in machine.met:
+        target = met.data
+        if not met.asked & learnt or met.guessed or len(target.held) != 1:
+            continue
+        file, _, column = next(iter(target.held)).partition("#")
+        if not column or column in "*?" or not _alike(met):
+            continue
+        for number in met.asked & learnt:
+            for one in machine.tensors(machine.asks[number].given):
+                mine = {h.partition("#")[2] for h in one.held if h.startswith(f"{file}#")}
+                if one.vague or not mine or _MOVED.intersection((*one.done, *target.done)):
+                    continue
+                whole = "*" in mine and not mine & {f"!{column}", "!?", "?"}
+                if (column in mine and len(mine) > 1) or whole:
+                    yield Verdict(
+                        "target-among-inputs", met.node, f"the target {column!r} stands among the inputs"
+                    )
+                    return
+
+
+_MOVED = frozenset(("shift", "roll", "rolling", "cumsum", "diff", "groupby", "lag", "mask", "set"))
