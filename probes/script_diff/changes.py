@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from .equal import one_loss
 from .layouts import one_layout
 from .terms import Term, likeness
+from .vocabulary import word_set
 
 MAX_CHANGES = 12  # of one line; a line with more is another line
 
@@ -55,10 +56,25 @@ def _compare(a: Term, b: Term, within: tuple[tuple[str, str], ...]) -> Iterator[
         yield from _name(a, b, within)
     elif a.kind == b.kind and a.parts and b.parts:
         yield from _parts(a, b, within)
+    elif _one_setting(a, b) or _one_setting(b, a):
+        return
     elif {a.kind, b.kind} <= {"name", "attribute", "item", "api"}:
         yield Change("name", a, b, within)
     else:
         yield Change("expression", a, b, within)
+
+
+_SETTINGS = word_set(
+    "args cfg config conf configs opt opts options hparams hp params settings flags FLAGS CFG Config C"
+)
+
+
+def _one_setting(a: Term, b: Term) -> bool:
+    """`dim` and `config.dim`: the setting is called alike, and given elsewhere."""
+    of = b.part("of")
+    if a.kind != "name" or b.kind != "attribute" or of is None or a.label != b.label:
+        return False
+    return of.kind in ("name", "attribute") and of.label in _SETTINGS
 
 
 def _wrapping(a: Term, b: Term, within: tuple[tuple[str, str], ...]) -> list[Change] | None:
@@ -121,6 +137,12 @@ def _calls(a: Term, b: Term, within: tuple[tuple[str, str], ...]) -> Iterator[Ch
         return  # other arguments of another call are no change of their own
     gone = [e for e in here if e not in there]
     new = [e for e in there if e not in here]
+    for edge in list(gone):  # in its place on one side, by its name on the other
+        placed = edge.startswith("#")
+        same = [e for e in new if e.startswith("#") != placed and there[e].key == here[edge].key]
+        if len(same) == 1:
+            gone.remove(edge)
+            new.remove(same[0])
     for edge in gone:
         yield Change("argument-removed", here[edge], None, ((a.label, edge), *within))
     for edge in new:

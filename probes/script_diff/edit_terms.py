@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from .lines import Line, Program
+from .changes import Change
+from .lines import Line, Program, Unit
 from .marks import OPTIMIZERS
 from .terms import Term
-from .vocabulary import word_set
+from .vocabulary import DEFAULTS, word_set
 
 
 def every_name(of: Program) -> frozenset[str]:
@@ -95,9 +96,53 @@ def fields_filled(term: Term, fields: Mapping[str, Term], others: set[int]) -> T
     if term.kind == "attribute" and term.label in fields and term.key not in others:
         of = term.part("of")
         held = of is not None and of.kind in ("name", "attribute") and of.label not in ("self", "cls")
+        held = held or (of is not None and of.kind == "call" and of.label[:1].isupper() and not of.parts)
         return fields[term.label] if held else term
     parts = tuple((e, p if e == "target" else fields_filled(p, fields, others)) for e, p in term.parts)
     return Term(term.kind, term.label, parts, term.node)
+
+
+def off_unless_asked(program: Program, line: Line, change: Change) -> bool:
+    """Whether an argument that only one side gives is a flag that is off, as it is where it is not given."""
+    value = change.after or change.before
+    if value is None or value.kind not in ("name", "attribute") or not change.within:
+        return False
+    call, edge = change.within[0]
+    if {**DEFAULTS["*"], **DEFAULTS.get(call, {})}.get(edge, "False") != "False":
+        return False
+    name = value.label
+    options = [x for x in program.lines if name in x.targets and x.term.kind == "do"]
+    asked = [x.term.part("value") for x in options]
+    if asked and all(t is not None and _flag_off(t) for t in asked):
+        return True
+    if value.kind != "name" or options:
+        return False
+    default = default_of(program, line.unit, name)
+    return default is not None and default.label in ("False", "None")
+
+
+def default_of(program: Program, unit: Unit, name: str) -> Term | None:
+    """What a parameter is where no call of its function says it; None where one may."""
+    given = [x.term.part("value") for x in unit.lines if x.term.kind == "default" and x.targets == (name,)]
+    if name not in unit.parameters or len(given) != 1:
+        return None
+    at = unit.parameters.index(name) - (unit.parameters[0] in ("self", "cls"))
+    names = (unit.last, unit.owner.rpartition(".")[2])
+    for term in (t for x in program.lines for t in x.term.walk() if t.kind == "call" and t.label in names):
+        edges = [e for e, _ in term.parts if e != "self"]
+        if name in edges or len([e for e in edges if e.startswith("#")]) > at:
+            return None
+    return given[0]
+
+
+def _flag_off(option: Term) -> bool:
+    """`add_argument("--amp", action="store_true")`, or with the default False."""
+    action, default = option.part("action"), option.part("default")
+    if option.label not in ("add_argument", "add_option", "option"):
+        return False
+    if default is not None:
+        return default.label == "False"
+    return action is not None and action.label == "'store_true'"
 
 
 def names_read(term: Term) -> frozenset[str]:

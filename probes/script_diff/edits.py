@@ -21,7 +21,16 @@ from .one_sided import idle, stands_in
 from .rewrites import rewritten_lines
 from .roles import Roles
 from .sides import Sides
-from .telling import crossing, drowned, lines_anew, plainly_other, ranked, same_again, written_again
+from .telling import (
+    crossing,
+    drowned,
+    lines_anew,
+    others_drowned,
+    plainly_other,
+    ranked,
+    same_again,
+    written_again,
+)
 from .told import edit_of, edit_of_one
 
 MAX_EDITS = 400
@@ -62,7 +71,7 @@ def _told(sides: Sides) -> Iterator[Edit]:
     over = crossing([edit for _, edit in left])
     made = [
         (
-            line.node.lineno,
+            line,
             replace(edit, rewritten=True)
             if not over & (edit.gone | edit.new) and (line in lines or drowned(sides, edit, line in anew))
             else edit,
@@ -70,7 +79,7 @@ def _told(sides: Sides) -> Iterator[Edit]:
         for line, edit in left
     ]
     seen: set[tuple[object, ...]] = set()
-    for _, edit in sorted(made, key=lambda m: m[0])[:MAX_EDITS]:
+    for _, edit in sorted(others_drowned(sides, made), key=lambda m: m[0].node.lineno)[:MAX_EDITS]:
         key = (edit.kind, edit.mine, edit.theirs, edit.gone, edit.new, edit.within)
         if key not in seen:
             seen.add(key)

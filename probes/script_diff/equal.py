@@ -30,6 +30,8 @@ def _one(term: Term) -> Term:
     first = term.parts[0][1] if term.parts else None
     if first is None:
         return term
+    if term.label == "save" and first.kind == "comprehension" and (held := _same_entries(first)) is not None:
+        return _with_first(term, "save", held)
     if term.label in ("hflip", "vflip") and len(term.parts) == 1:
         return Term(
             "call", "flip", (("#0", first), ("#1", _number(-1 if term.label == "hflip" else -2))), term.node
@@ -116,6 +118,17 @@ def _downwards(term: Term, first: Term) -> Term | None:
         return None
     rest = (*term.parts[1:], ("descending", Term("constant", "True")))
     return Term("call", "argsort", ((term.parts[0][0], first.parts[0][1]), *rest), term.node)
+
+
+def _same_entries(term: Term) -> Term | None:
+    """The dict that `{k: v.cpu() for k, v in held.items()}` is a copy of."""
+    over, key, value = term.part("in0"), term.part("key"), term.part("value")
+    if over is None or key is None or value is None or over.label != "items" or len(term.parts) != 4:
+        return None
+    while value.kind == "call" and value.label in ("clone", "detach") and len(value.parts) == 1:
+        value = value.parts[0][1]
+    plain = key.kind == value.kind == "name" and (key.label, value.label) == ("each-0", "each-1")
+    return over.part("self") if plain else None
 
 
 def _one_of_several(term: Term) -> Term | None:
@@ -278,7 +291,13 @@ def _flipped(of: Term, axis: int, term: Term) -> Term:
 def _comprehension(term: Term) -> Term:
     """`(t for t in batch)` is batch; `{k: v.clone() for k, v in sd.items()}` is a deep copy of sd."""
     value, over = term.part("value"), term.part("in0")
-    if value is None or over is None or len([e for e, _ in term.parts if e.startswith(("in", "if"))]) > 1:
+    if value is None or over is None:
+        return term
+    rows = term.part("in1")
+    if rows is not None and len(term.parts) == 5 and rows.label == "each-0" and value.label == "each-1":
+        if rows.kind == value.kind == "name" and term.label == "list":  # `[x for row in rows for x in row]`
+            return Term("call", "sum", (("#0", over), ("dim", Term("sequence", ""))), term.node)
+    if len([e for e, _ in term.parts if e.startswith(("in", "if"))]) > 1:
         return term
     if term.label == "list" and term.part("key") is None and value.kind == "name" and value.label == "each-0":
         target = term.part("for0")
@@ -329,19 +348,27 @@ def _new_axis(index: Term) -> int | None:
 _NEW = ("None", "newaxis")
 
 
-# Keras: `compile(loss="mse")` and `compile(loss=MeanSquaredError())` are one (keras-docs, losses)
+# Keras: `compile(loss="mse")` and `compile(loss=MeanSquaredError())` are one, and metrics of the same name
+# (keras-docs, losses and metrics)
 _KERAS = {
-    "MeanSquaredError": "mse",
-    "MeanAbsoluteError": "mae",
-    "BinaryCrossentropy": "binary_crossentropy",
-    "CategoricalCrossentropy": "categorical_crossentropy",
-    "SparseCategoricalCrossentropy": "sparse_categorical_crossentropy",
+    "MeanSquaredError": ("mse", "MSE", "mean_squared_error"),
+    "MeanAbsoluteError": ("mae", "MAE", "mean_absolute_error"),
+    "BinaryCrossentropy": ("binary_crossentropy",),
+    "CategoricalCrossentropy": ("categorical_crossentropy",),
+    "SparseCategoricalCrossentropy": ("sparse_categorical_crossentropy",),
+    "RootMeanSquaredError": ("root_mean_squared_error",),
+    "BinaryAccuracy": ("binary_accuracy",),
+    "CategoricalAccuracy": ("categorical_accuracy",),
+    "SparseCategoricalAccuracy": ("sparse_categorical_accuracy",),
+    "AUC": ("auc", "AUC"),
 }
 
 
 def one_loss(a: Term, b: Term) -> bool:
-    """Whether one is the name of the Keras loss that the other one makes with its defaults."""
-    names = [_KERAS.get(x.label) if x.kind == "call" and not x.parts else None for x in (a, b)]
-    return (names[0] is not None and b.label == repr(names[0])) or (
-        names[1] is not None and a.label == repr(names[1])
+    """Whether one is the name of the Keras loss, or metric, that the other one makes with its defaults."""
+    return any(
+        made.kind == "call"
+        and given.label in [repr(n) for n in _KERAS.get(made.label, ())]
+        and all(edge == "name" and part.key == given.key for edge, part in made.parts)
+        for made, given in ((a, b), (b, a))
     )

@@ -21,6 +21,7 @@ def equal_call(term: Term) -> Term:
         return term
     made = _FORMS.get(term.label)
     term = made(term) if made is not None else term
+    term = _pretrained(term)
     return _weights(term) if term.kind == "call" and term.part("weights") is not None else term
 
 
@@ -468,7 +469,29 @@ def _filled(term: Term) -> Term:
     return _anew(term, label, [("#0", of), *told])
 
 
+def _pretrained(term: Term) -> Term:
+    """`resnet18(weights="IMAGENET1K_V1")` is `resnet18(weights=ResNet18_Weights.IMAGENET1K_V1)`."""
+    weights = term.part("weights")
+    if weights is None or weights.kind != "api" or not weights.label.isupper():
+        return term
+    name = Term("constant", repr(weights.label), node=weights.node)
+    parts = tuple((e, name if e == "weights" else p) for e, p in term.parts)
+    return Term("call", term.label, parts, term.node)
+
+
+def _in_a_row(term: Term) -> Term:
+    """`chain.from_iterable(rows)` and `chain(*rows)` are `sum(rows, [])`, of lists."""
+    given = [p for e, p in term.parts if e != "self"]
+    if len(given) != 1 or (term.label == "chain" and given[0].kind != "star"):
+        return term
+    rows = given[0].part("of") if given[0].kind == "star" else given[0]
+    if rows is None:
+        return term
+    return Term("call", "sum", (("#0", rows), ("dim", Term("sequence", ""))), term.node)
+
+
 _FORMS = {
+    **dict.fromkeys(("chain", "from_iterable"), _in_a_row),
     **dict.fromkeys(("normal_", "uniform_", "zero_", "fill_"), _filled),
     **dict.fromkeys(("autocast", "GradScaler"), _mixed),
     **dict.fromkeys(("SGD", "Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Adagrad"), _groups),

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from . import values as v
 from .lines import Line, Program, Unit
 from .modes import BORN_OTHERWISE, EITHER_WAY, MADE_OTHERWISE, SETS, Modes
@@ -53,6 +51,7 @@ class Events:
         self.cleared: dict[int, tuple[int, str, bool]] = {}  # gradients that nothing has read since: by owner
         self.stepped: set[int] = set()
         self.modes = Modes()
+        self.mode_notes: set[int] = set()  # the places among the events where modes are told
         self.lazy = lazy
         self.partial = False  # modes are set where this run does not follow who runs then
         self.behaving = 0
@@ -68,6 +67,7 @@ class Events:
         self.instances: list[Instance] = []
         self.looped: set[int] = set()
         self.options: dict[str, Any] = {}
+        self.places = 0  # of options without a name
         self.touched: set[Unit] = set()
         self.told: dict[tuple[int, int, int], int] = {}
         self.held: list[Routine] = []
@@ -76,13 +76,8 @@ class Events:
         for unit in program.units:
             self.units[unit.name] = unit
         self.top = Frame(program.units[0])
-        self.read_names = frozenset(
-            t.label for line in program.lines for t in line.term.walk() if t.kind in ("attribute", "call")
-        )
-        self.called_names = frozenset(
-            t.label for line in program.lines for t in line.term.walk() if t.kind == "call"
-        )
-        self._unread: dict[Unit, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self.read_names = program.read_names
+        self.called_names = program.called_names
         self._inside: dict[Unit, dict[tuple[Line | None, str], list[Line]]] = {}
 
     @abstractmethod
@@ -117,7 +112,7 @@ class Events:
     def event(self, label: str, given: Sequence[Any], named: Mapping[str, Any], owner: Any = None) -> Thing:
         """A call of something that is not followed; what it gives is new each time."""
         usual = {**DEFAULTS.get("*", {}), **DEFAULTS.get(label, {})}
-        parts, shaky = self._given(given, {k: x for k, x in named.items() if usual.get(k, "") != repr(x)})
+        parts, shaky = self._given(given, {k: x for k, x in named.items() if not _as_usual(x, usual.get(k))})
         first = self.mark(owner) if owner is not None else 0
         made = mark(label, first, parts)
         self.often[made] += 1
@@ -183,6 +178,7 @@ class Events:
         """Tell the modes in which a module now runs, if they are others than before."""
         if not self.behaving and (now := self.modes.untold()) is not None:
             under, self.under = self.under, ()
+            self.mode_notes.add(len(self.events))
             self.note("mode", mark(now), self.modes.shaky)
             self.under = under
 
@@ -236,7 +232,7 @@ class Events:
         if isinstance(value, bool) or value is None or isinstance(value, str):
             return mark("constant", value)
         if isinstance(value, (int, float)):
-            return Tensor(np.asarray(v.number(float(value)))).mark
+            return v.number_mark(float(value))
         if depth > MAX_NESTED:
             raise TooLong
         self.step()
@@ -249,6 +245,8 @@ class Events:
         if isinstance(value, Chain):
             return mark("chain", tuple(self.mark(x, depth + 1) for x in value.items))
         if isinstance(value, Instance):
+            if value.order < 0:
+                return mark("settings", sorted((k, self.mark(x)) for k, x in value.attributes.items()))
             return mark("instance", value.order, self.holds(value))
         if isinstance(value, Own):
             return mark("class", self.name_of(value.unit.name))
@@ -294,7 +292,14 @@ class Events:
         if isinstance(value, Chain):
             return [m for x in value.items for m in self._registered(x, depth + 1)]
         if isinstance(value, Instance):
-            return [mark("part", value.order, self.holds(value, depth + 1))]
+            return [mark("part", value.order, self.holds(value, depth + 1))] if value.order >= 0 else []
         if isinstance(value, Thing) and not value.item and "__function__" not in value.attributes:
             return [value.mark]
         return []
+
+
+def _as_usual(value: Any, usual: str | None) -> bool:
+    """Whether an argument says what is so without it; a flag that nobody sets is off."""
+    if isinstance(value, Thing) and "__off__" in value.attributes:
+        return usual in (None, "False")
+    return (usual or "") == repr(value)

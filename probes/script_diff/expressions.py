@@ -7,6 +7,7 @@ import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -202,6 +203,8 @@ class Expressions(Events):
 
     def item(self, of: Any, index: Any) -> Any:
         """`of[index]`."""
+        if isinstance(of, Thing) and of.mark == _ARGV and isinstance(index, float):
+            return Thing(mark("argv", index), item=True)
         if isinstance(of, Chain):
             of = of.items
         if isinstance(of, dict):
@@ -521,13 +524,19 @@ class Expressions(Events):
         return (not self.truth(made)) if flip else made
 
 
+_ARGV = mark("api", "argv")
+
+
 def _constant(label: str) -> Any:
+    known, value = _literal(label)
+    return value if known else Thing(mark("constant", label))
+
+
+@lru_cache(maxsize=4096)
+def _literal(label: str) -> tuple[bool, Any]:
+    """(whether it is a plain value, the value) of a constant as it is written."""
     try:
         value = ast.literal_eval(label)
     except (ValueError, SyntaxError):
-        return Thing(mark("constant", label))
-    return (
-        value
-        if isinstance(value, (bool, str, float, int, type(None), type(...)))
-        else Thing(mark("constant", label))
-    )
+        return False, None
+    return isinstance(value, (bool, str, float, int, type(None), type(...))), value

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from .align import their_term
 from .changes import Change, changes
 from .edit_terms import (
+    default_of,
     fields_filled,
     filled_in,
     gives,
+    off_unless_asked,
     replaced_names,
     sees,
 )
@@ -46,16 +48,20 @@ def line_changes(sides: Sides, mine: Line, theirs: Line) -> Iterator[tuple[Chang
         used |= first | second
         if not first and not second:
             break
-    before, after = _constants(sides, before, after)
+    before, after = _constants(sides, mine, theirs, before, after)
     before, after = rewritten(before), rewritten(after)
     if before.key == after.key:
         yield None, used
         return
     for change in changes(before, after):
+        if change.kind == "argument-added" and off_unless_asked(sides.aligned.mine, mine, change):
+            continue
+        if change.kind == "argument-removed" and off_unless_asked(sides.aligned.theirs, theirs, change):
+            continue
         yield change, used
 
 
-def _constants(sides: Sides, before: Term, after: Term) -> tuple[Term, Term]:
+def _constants(sides: Sides, here: Line, there: Line, before: Term, after: Term) -> tuple[Term, Term]:
     """A name of a constant that only one side has, written out."""
     for _ in range(2):
         only_mine, only_theirs = after.names - before.names, before.names - after.names
@@ -65,7 +71,19 @@ def _constants(sides: Sides, before: Term, after: Term) -> tuple[Term, Term]:
             break
         after, before = replaced_names(after, mine), replaced_names(before, theirs)
     old, new = ({t.key for t in x.walk() if t.kind == "attribute"} for x in (before, after))
-    return fields_filled(before, sides.theirs_fields, new), fields_filled(after, sides.my_fields, old)
+    my_fields, before = _as_by_default(sides.aligned.theirs, there, before, sides.my_fields)
+    their_fields, after = _as_by_default(sides.aligned.mine, here, after, sides.theirs_fields)
+    return fields_filled(before, their_fields, new), fields_filled(after, my_fields, old)
+
+
+def _as_by_default(
+    of: Program, line: Line, term: Term, fields: Mapping[str, Term]
+) -> tuple[dict[str, Term], Term]:
+    """Fields of the other side that are parameters here: left out, or the default written out beside them."""
+    defaults = {n: default_of(of, line.unit, n) for n in fields.keys() & term.names}
+    other = {n: d for n, d in defaults.items() if d is not None and d.key != fields[n].key}
+    kept = {n: v for n, v in fields.items() if n not in term.names or n in other}
+    return kept, replaced_names(term, other)
 
 
 def _constant(of: Program, name: str) -> Term | None:

@@ -6,6 +6,7 @@ import ast
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -67,6 +68,9 @@ _ALIAS = {
 }
 
 
+DEVICE = Thing(mark("device"))  # whichever it is
+
+
 class Library(Expressions):
     """What is known of functions and methods of others."""
 
@@ -84,6 +88,12 @@ class Library(Expressions):
         if label in _STATELESS and not given and "input" not in named:
             parts, shaky = self._given([], named)
             return Thing(mark("function", label, parts), shaky, attributes={"__function__": (label, named)})
+        if label == "device" and given:
+            return DEVICE
+        if label == "partial" and given and isinstance(given[0], Routine):
+            bound = given[0]
+            more = (*bound.given, *given[1:])
+            return replace(bound, given=more, named={**bound.named, **named})
         done, value = self._builtin(label, given, named)
         if done:
             return value
@@ -362,6 +372,8 @@ class Library(Expressions):
                 return True, {self.key(k): x for k, x in first}
         if label == "super":
             return True, Thing(mark("super"))
+        if label == "vars" and isinstance(first, Thing) and self.options:
+            return True, dict(self.options)
         if label == "getattr" and len(given) >= 2 and isinstance(given[1], str):
             return True, self.attribute(first, given[1])
         if label in ("isinstance", "hasattr"):
@@ -376,13 +388,17 @@ class Library(Expressions):
             named.get("default"), bool
         )
         default = named.get("default")
+        key = str(named.get("dest", long.lstrip("-").replace("-", "_")))
+        if not long.startswith("-") and not named.get("nargs"):
+            self.places += 1
+            self.options[key] = Thing(mark("argv", float(self.places)), item=True)
+            return None
         if plain and default not in (None, ""):  # else it is given where it is used
-            self.options[str(named.get("dest", long.lstrip("-").replace("-", "_")))] = default
+            self.options[key] = default
         else:
             made = self.pure("option", [], {k: x for k, x in named.items() if k != "dest"})
-            self.options[str(named.get("dest", long.lstrip("-").replace("-", "_")))] = Thing(
-                mark(long if "default" not in named else "", made.mark)
-            )
+            off = {"__off__": True} if named.get("action") == "store_true" or default is False else {}
+            self.options[key] = Thing(mark(long if "default" not in named else "", made.mark), attributes=off)
         return None
 
     def collection(self, label: str, owner: Any, given: list[Any]) -> tuple[bool, Any]:

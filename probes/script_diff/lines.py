@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from ..readers.script import last_name
 from ..scripts.syntax import Function, Script
@@ -26,7 +26,8 @@ _SILENT = word_set(
     "makedirs mkdir write flush basicConfig setLevel getLogger StreamHandler FileHandler addHandler finish "
     "savefig show plot figure imshow legend title xlabel ylabel close pprint display filterwarnings "
     "simplefilter dump collect empty_cache synchronize update_pbar watch echo secho rule track_metrics "
-    "getLogger set_verbosity_info add_argument_group print_trainable_parameters summary barrier"
+    "getLogger set_verbosity_info add_argument_group print_trainable_parameters summary barrier save_metrics "
+    "init_trackers end_training log_metric log_params log_param log_scalar log_artifact add_hparams"
 )
 _KEPT_MODULES = ("torch", "nn", "F", "np", "numpy", "random", "tf", "ops", "mindspore", "dist", "jax", "jnp")
 
@@ -81,6 +82,17 @@ class Program:
         """All lines."""
         for unit in self.units:
             yield from unit.lines
+
+    @cached_property
+    def called_names(self) -> frozenset[str]:
+        """Last names of all that is called."""
+        return frozenset(t.label for x in self.lines for t in x.term.walk() if t.kind == "call")
+
+    @cached_property
+    def read_names(self) -> frozenset[str]:
+        """The same, and of all attributes that are read."""
+        read = frozenset(t.label for x in self.lines for t in x.term.walk() if t.kind == "attribute")
+        return self.called_names | read
 
 
 @lru_cache(maxsize=16)
@@ -203,6 +215,7 @@ class _Reader:
                     "set_detect_anomaly",
                     "profile",
                     "record_function",
+                    "as_default",  # of a writer, or of a graph
                 ):
                     continue
                 head = self._line("with", (("value", value),), node, unit, inner, branch)
@@ -297,6 +310,7 @@ class _Reader:
             name = last_name(node.value.func)
             return name in (
                 "SummaryWriter",
+                "create_file_writer",
                 "getLogger",
                 "time",
                 "perf_counter",
@@ -322,6 +336,7 @@ class _Reader:
             "logging",
             "wandb",
             "writer",
+            "summary",
             "console",
             "warnings",
             "plt",

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .library import PURE, Library
+from .library import DEVICE, PURE, Library
 from .lines import Line, Unit
 from .modes import SETS, asks_mode, sets_mode
 from .objects import (
@@ -27,6 +27,7 @@ from .objects import (
     Routine,
     TooLong,
     counter,
+    only_data,
     unread,
 )
 from .terms import Term
@@ -122,16 +123,15 @@ class Machine(Library):
 
     def sinks(self, frame: Frame) -> None:
         """Values that the program gives a name and does not read: they are shown to whoever runs it."""
-        names = self._unread.get(frame.unit)
-        if names is None:
-            names = self._unread[frame.unit] = unread(self.program, frame.unit)
-        whole, partly = names
+        whole, partly = unread(self.program, frame.unit)
         found = [frame.names[n] for n in whole if n in frame.names]
         found += [x for n in partly if isinstance(x := frame.names.get(n), dict)]
         found = [
             x
             for x in found
-            if not isinstance(x, (Routine, Own)) and not (isinstance(x, Thing) and not x.item)
+            if not isinstance(x, (Routine, Own))
+            and not (isinstance(x, Thing) and not x.item)
+            and x is not DEVICE
         ]
         made = sorted(self.mark(x) for x in found)
         if made:
@@ -146,6 +146,8 @@ class Machine(Library):
     def behaviour(self, routine: Routine) -> int:
         """A function that is handed on: its events and its value on unknown arguments are told once, here."""
         key = (id(routine.unit or routine.term), id(routine.frame), id(routine.owner))
+        if routine.given or routine.named:
+            key = (id(routine), 0, 0)
         if key in self.told:
             return self.told[key]
         self.told[key] = made = mark("routine", len(self.told))
@@ -161,7 +163,7 @@ class Machine(Library):
         under, self.under = self.under, ()
         try:
             count = (
-                len(self.parameters(routine))
+                len(set(self.parameters(routine)[len(routine.given) :]) - routine.named.keys())
                 if routine.unit is not None
                 else int((routine.term or NONE).label)
             )
@@ -200,6 +202,7 @@ class Machine(Library):
 
     def call(self, routine: Routine, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """Run a function of the program."""
+        given, named = [*routine.given, *given], {**routine.named, **named}
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.depth -= 1
@@ -263,9 +266,10 @@ class Machine(Library):
     def make(self, own: Own, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """An object of a class of the program."""
         self.touched.add(own.unit)
-        made = Instance(own, len(self.instances))
-        self.instances.append(made)
-        self.born(made)
+        made = Instance(own, -1 if only_data(own.unit) else len(self.instances))
+        if made.order >= 0:
+            self.instances.append(made)
+            self.born(made)
         init = self.method(own, "__init__")
         if init is not None:
             self.call(Routine(init, self.top, made), given, named)
@@ -554,6 +558,8 @@ class Machine(Library):
             done, value = self.collection(label, owner, given)
             if done:
                 return value
+        if label == "parse_args" and self.options:
+            return Thing(mark("options"))
         if label in ("save_hyperparameters", "locals"):
             named = {
                 **{k: x for k, x in frame.names.items() if k in frame.unit.parameters and x is not owner},

@@ -25,11 +25,13 @@ MIXED = PLAIN + ((2, 3, 4), (3, 2, 4), (2, 4, 3), (3, 4, 2), (2, 3, 5), (3, 2, 5
 _ODD = (RecursionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
 MAX_UNITS = 60  # units that are held against each other one by one
 NO_END = MAX_STEPS + 1  # events that no run has
+MAX_MIXED = 200_000  # steps of all runs so far, from which on no mixed shapes are guessed
 MARGIN = 20  # events by which runs under another guess may part later
 
 
 _Part = Callable[[Machine], None]  # what of a program is run
 _Runs = tuple[Machine, Machine]
+_Lines = tuple[frozenset[Line], frozenset[Line]]
 
 
 class Same:
@@ -56,9 +58,9 @@ def same_meaning(aligned: Alignment) -> Same:
         if unit.last != other.last:
             back.setdefault(other.last, unit.last)
             back.setdefault(other.name, unit.name)
-    whole = _compared(aligned, back, lambda m: m.run(), lazy=True)
-    if whole is None:
-        whole = _compared(aligned, back, lambda m: m.run())
+    whole, by_modes = _compared(aligned, back, lambda m: m.run(), lazy=True)
+    if whole is None and by_modes:
+        whole, _ = _compared(aligned, back, lambda m: m.run())
     if whole is not None:
         found.add(*whole)
         return found
@@ -74,7 +76,7 @@ def same_meaning(aligned: Alignment) -> Same:
         if not parts and not others:
             continue
         count += 1
-        made = _compared(aligned, back, _alone(unit), _alone(other))
+        made, _ = _compared(aligned, back, _alone(unit), _alone(other))
         if made is not None:
             found.add(*made)
     return found
@@ -90,15 +92,18 @@ def _compared(
     here: _Part,
     there: _Part | None = None,
     lazy: bool = False,
-) -> tuple[frozenset[Line], frozenset[Line]] | None:
-    """The lines that were run through, or None where the two differ or nothing can be said."""
+) -> tuple[_Lines | None, bool]:
+    """The lines that were run through, or None where the two differ or nothing can be said.
+
+    Also whether that may be otherwise where modes are told as they are set.
+    """
     covered: tuple[set[Line], set[Line]] = (set(), set())
     branches: set[tuple[int, bool]] = set()
     agreed = False
-    most = NO_END
+    by_modes, spent, most = False, 0, NO_END
     for seed, shape in enumerate((*GUESSES, *MIXED)):
         mixed = seed >= len(GUESSES)
-        if mixed and agreed:
+        if mixed and (agreed or spent > MAX_MIXED):
             break
 
         def make(
@@ -114,14 +119,16 @@ def _compared(
             if not parted and most < NO_END:
                 first, second, parted = _both(make, here, there or here, NO_END)
         except (TooLong, *_ODD):
-            return None
+            return None, True
+        spent += first.steps + second.steps
         if parted:
             most = 2 * len(second.events) + MARGIN
         if first.partial or second.partial:
-            return None
+            return None, True
         verdict = _verdict(first, second)
+        by_modes = by_modes or (not verdict and _part_at_modes(first, second))
         if verdict is False:
-            return None
+            return None, by_modes
         if verdict and not agreed and not _again(make, here, there or here):
             continue
         if verdict:
@@ -130,11 +137,11 @@ def _compared(
             covered[1].update(second.covered)
             branches |= first.branches | second.branches
     if not agreed:
-        return None
+        return None, by_modes
     unchanged = frozenset({*aligned.same, *aligned.same.values()})
     moved = _under_another(aligned)
     mine, theirs = (_seen_whole(lines, branches, unchanged, moved) for lines in covered)
-    return mine, theirs
+    return (mine, theirs), False
 
 
 def _again(make: Callable[[int], _Runs], here: _Part, there: _Part) -> bool:
@@ -191,6 +198,12 @@ def _verdict(a: Machine, b: Machine) -> bool | None:
     if len(a.events) != len(b.events):
         return None if a.unsure or b.unsure else False
     return True
+
+
+def _part_at_modes(a: Machine, b: Machine) -> bool:
+    """Whether the first event that differs is a mode, or stands in one of the runs only."""
+    first = next((i for i, (x, y) in enumerate(zip(a.events, b.events, strict=False)) if x[0] != y[0]), None)
+    return first is None or first in a.mode_notes | b.mode_notes
 
 
 def _seen_whole(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
+from ..readers.script import last_name
 from .lines import Line, Program, Unit
 from .terms import Term
 
@@ -66,6 +68,21 @@ class Instance:
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
+def only_data(unit: Unit) -> bool:
+    """Whether a class of the program holds settings and nothing more: no framework asks for what it holds."""
+    node = unit.node
+    if not isinstance(node, ast.ClassDef) or any(last_name(b) not in _PLAIN_BASES for b in node.bases):
+        return False
+    made = any(
+        last_name(d.func if isinstance(d, ast.Call) else d) == "dataclass" for d in node.decorator_list
+    )
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return made or not any(isinstance(s, functions) for s in node.body)
+
+
+_PLAIN_BASES = ("object", "NamedTuple")
+
+
 @dataclass(eq=False)
 class Routine:
     """A function, method or lambda of the program."""
@@ -74,6 +91,8 @@ class Routine:
     frame: Frame | None
     owner: Instance | None = None
     term: Term | None = None
+    given: tuple[Any, ...] = ()  # bound by functools.partial
+    named: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -90,6 +109,7 @@ def written(term: Term, words: Sequence[str]) -> bool:
     return any(w in text.split(".") for w in words)
 
 
+@lru_cache(maxsize=1024)
 def unread(program: Program, unit: Unit) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names that a function gives values to: those no other line reads, those of which only items are."""
     given = [

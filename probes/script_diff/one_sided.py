@@ -20,6 +20,7 @@ from .marks import puts_mode_back, starts_anew
 from .roles import Roles
 from .sides import Sides, body_of
 from .terms import Term
+from .vocabulary import word_set
 
 
 def idle(sides: Sides, line: Line, roles: Roles, units: set[Unit], others: frozenset[str] | set[str]) -> bool:
@@ -38,7 +39,7 @@ def idle(sides: Sides, line: Line, roles: Roles, units: set[Unit], others: froze
         if value is None or plain_value(value):
             return True
         return value.kind == "sequence" and not (line.around or any(t.label in LOSSES for t in value.walk()))
-    if term.kind == "do" and _thrown_away(line, roles):
+    if term.kind == "do" and (_thrown_away(line, roles) or _writes_results(term)):
         return True
     if roles is sides.mine and puts_mode_back(line):
         return True
@@ -46,6 +47,9 @@ def idle(sides: Sides, line: Line, roles: Roles, units: set[Unit], others: froze
         if (value := term.part("value")) is not None and given.key == value.key:
             return True  # `x = x.to(device)`
     if term.kind == "default":
+        partner = _partner(sides, line.unit)
+        if partner is not None and line.targets[0] not in partner.parameters:
+            return True  # where it was used tells what is there now
         return line.targets[0] not in others or line.unit not in units
     if term.kind in ("try", "break", "continue"):
         return term.kind == "try"
@@ -54,7 +58,8 @@ def idle(sides: Sides, line: Line, roles: Roles, units: set[Unit], others: froze
     if line.targets and term.kind in ("assign", "do"):
         plain = [t.removeprefix("self.") for t in line.targets]
         if term.kind == "do":
-            plain += [t.partition(".")[0] for t in line.targets]  # `shuffle(data.targets)` acts on `data`
+            owners = {t.partition(".")[0] for t in line.targets}  # `shuffle(data.targets)` acts on `data`
+            plain += owners - {"self", "cls"}
         if not any(t in others or t in OF_TRAINERS for t in plain) and not changes_in_place(line):
             return not _in_hook(line, roles, units)
         if starts_no_more(sides, line, roles):
@@ -71,6 +76,13 @@ def idle(sides: Sides, line: Line, roles: Roles, units: set[Unit], others: froze
         if calls and (_split_off(sides, calls[0], roles) or _written_out(sides, line, roles)):
             return True
     return False
+
+
+def _partner(sides: Sides, unit: Unit) -> Unit | None:
+    """The unit that a unit of either side is held against."""
+    return sides.aligned.units.get(unit) or next(
+        (mine for mine, theirs in sides.aligned.units.items() if theirs is unit), None
+    )
 
 
 def starts_no_more(sides: Sides, line: Line, roles: Roles) -> bool:
@@ -107,6 +119,15 @@ def _written_out(sides: Sides, line: Line, roles: Roles) -> bool:
     return bool(done) and done <= {w for x in others for w in filled_in_place(x.term)}
 
 
+_WRITERS = word_set("to_csv to_json to_parquet to_excel to_html to_markdown savetxt write_text")
+
+
+def _writes_results(term: Term) -> bool:
+    """`table.to_csv("results.csv")`: a file for whoever reads it."""
+    value = term.part("value")
+    return value is not None and value.kind == "call" and value.label in _WRITERS
+
+
 def _thrown_away(line: Line, roles: Roles) -> bool:
     """`self.norm(x)` in a forward pass, and nothing takes what it gives: what is missing tells it."""
     value = line.term.part("value")
@@ -124,12 +145,14 @@ def stands_in(line: Line, others: Roles, units: set[Unit]) -> bool:
     if not done or line.term.kind not in ("assign", "do"):
         return False
     for unit in others.program.units:
-        if unit in units or not unit.lines or unit.last.startswith("__") or not others.called(unit.last):
+        made = unit.last == "__init__" and others.called(unit.owner.rpartition(".")[2])
+        called = made or (not unit.last.startswith("__") and others.called(unit.last))
+        if unit in units or not unit.lines or not called:
             continue
         held = Counter(
             (t.kind, t.label) for x in unit.lines for t in x.term.walk() if t.kind in ("call", "operation")
         )
-        gives = line.term.kind == "do" or any(x.term.kind == "return" for x in unit.lines)
+        gives = line.term.kind == "do" or made or any(x.term.kind == "return" for x in unit.lines)
         if not done - held and gives:
             return True
     return False
@@ -168,9 +191,7 @@ def _only_kept(sides: Sides, line: Line, roles: Roles) -> bool:
 
 def gives_nothing(sides: Sides, line: Line) -> bool:
     """Whether a function that gives something back on one side does not on the other."""
-    other = sides.aligned.units.get(line.unit) or next(
-        (mine for mine, theirs in sides.aligned.units.items() if theirs is line.unit), None
-    )
+    other = _partner(sides, line.unit)
     if other is None or not line.unit.name:
         return False
     return not any(x.term.kind == "return" and x.term.part("value") is not None for x in other.lines)

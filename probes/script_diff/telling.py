@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from .edit_words import (
     REWRITING,
     work_in,
 )
-from .lines import Line
+from .lines import Line, Unit
 from .marks import STRUCTURE
 from .meaning import Same
 from .ranked import only_ranked
@@ -43,10 +44,35 @@ def _moved_on(sides: Sides, edit: Edit) -> bool:
 
 def drowned(sides: Sides, edit: Edit, anew: bool) -> bool:
     """Whether an edit of a part that was written anew is one of many: no setting, no known structure."""
-    setting = edit.kind == "constant" and edit.ratio is not None
-    if setting or (edit.new | edit.gone) & STRUCTURE:
+    if _stands_out(edit):
         return False
     return anew or (edit.kind in REWRITING and _moved_on(sides, edit))
+
+
+LEAST_DROWNED = 3  # edits of a function that are drowned, where two of three are: what is left of it is one
+
+
+def others_drowned(sides: Sides, made: Sequence[tuple[Line, Edit]]) -> list[tuple[Line, Edit]]:
+    """In a function most of whose edits stand in what was written anew, a small edit is no slip by itself."""
+    by_unit: dict[Unit, list[Edit]] = defaultdict(list)
+    mine = {theirs: unit for unit, theirs in sides.aligned.units.items()}
+    for line, edit in made:
+        by_unit[mine.get(line.unit, line.unit)].append(edit)
+    deep = set()
+    for unit, every in by_unit.items():
+        count = sum(e.rewritten for e in every)
+        if unit.name and count >= LEAST_DROWNED and 3 * count >= 2 * len(every):
+            deep.add(unit)
+    return [
+        (x, replace(e, rewritten=True) if mine.get(x.unit, x.unit) in deep and not _stands_out(e) else e)
+        for x, e in made
+    ]
+
+
+def _stands_out(edit: Edit) -> bool:
+    """A setting, or a known structure."""
+    setting = edit.kind == "constant" and edit.ratio is not None
+    return setting or bool((edit.new | edit.gone) & STRUCTURE)
 
 
 def written_again(sides: Sides, found: list[tuple[Line, Edit]]) -> list[tuple[Line, Edit]]:

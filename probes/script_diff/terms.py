@@ -15,6 +15,7 @@ from functools import cached_property
 
 from .vocabulary import (
     DEFAULTS,
+    FIRST_OF,
     FUNCTIONAL,
     FUNCTIONS,
     LOOKED_THROUGH,
@@ -85,7 +86,10 @@ class Term:
 
     def part(self, edge: str) -> Term | None:
         """The part at an edge."""
-        return next((p for e, p in self.parts if e == edge), None)
+        for e, p in self.parts:
+            if e == edge:
+                return p
+        return None
 
 
 _JOINED = ("sequence", "comprehension")
@@ -133,6 +137,7 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
 }
 _FLIPPED = {"<": ">", "<=": ">="}
 _OF_MODEL = ("parameters", "named_parameters", "trainable_params", "modules", "children", "buffers")
+_OF_BARS = ("total", "position", "unit")  # of a function of the program they may matter
 _DEVICES = ("device", "dev", "cuda", "npu", "gpu", "local_rank", "rank", "accelerator")
 
 
@@ -153,6 +158,7 @@ class Normaliser:
         """
         self.held = held or {}
         self.imported = _imports(nodes)
+        self.own = frozenset(signatures or ())
         self.signatures = {**SIGNATURES, **(signatures or {})}
         self.made = made or {}
         self.functions = functions  # the program's own, which are no methods
@@ -434,11 +440,15 @@ class Normaliser:
         parts: list[tuple[str, Term]] = [("self", owned[1])] if owned else []
         plain = any(t.kind == "star" for t in terms)
         for i, term in enumerate(terms):
+            if owned and name == "map" and term.label == "AUTOTUNE":
+                continue  # num_parallel_calls
             parts.append((names[i] if i < len(names) and not plain else f"#{i}", term))
         for keyword in node.keywords:
             edge = SAME.get(keyword.arg or "**", keyword.arg or "**")
-            if edge in NO_MATTER:
+            if edge in NO_MATTER and not (edge in _OF_BARS and (name in self.own or name == "partial")):
                 continue
+            if owned and not given and edge in FIRST_OF.get(name, ()):
+                edge = "#0"
             parts.append((edge, self.term(keyword.value)))
         defaults = {**DEFAULTS.get("*", {}), **DEFAULTS.get(name, {})}
         kept = [(e, t) for e, t in parts if defaults.get(e) != t.label or t.parts or t.kind == "name"]

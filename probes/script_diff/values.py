@@ -12,6 +12,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -53,13 +54,13 @@ class Tensor:
     made: frozenset[str] = frozenset()  # what it was made by, as far as later operations ask: see `precision`
     signed: Array | None = None  # what it is the absolute value of: the square of both is the same
 
-    @property
+    @cached_property
     def mark(self) -> int:
         """A hash of the numbers to nine digits."""
         if self.array.dtype == bool:
             return mark("bool", self.array.shape, self.array.tobytes(), sorted(self.under))
         numbers = np.round(self.array.astype(float).ravel(), 12) + 0.0
-        text = ",".join(f"{x:.8e}" for x in numbers)
+        text = ("%.8e," * len(numbers))[:-1] % tuple(numbers.tolist())
         if self.array.shape == () and not self.under and not self.cut:
             return mark("number", text)
         return mark("array", self.array.shape, text, sorted(self.under))
@@ -67,6 +68,12 @@ class Tensor:
 
 class Unfit(Exception):
     """An operation that cannot be computed on these values."""
+
+
+@lru_cache(maxsize=1024)
+def number_mark(value: float) -> int:
+    """The mark of a constant."""
+    return Tensor(np.asarray(number(value))).mark
 
 
 def number(value: float) -> float:
@@ -77,8 +84,9 @@ def number(value: float) -> float:
     return (0.2 + 0.6 * spread) * (1 if value > 0 else -1)
 
 
+@lru_cache(maxsize=1024)
 def leaf(seed: int, shape: tuple[int, ...]) -> Array:
-    """Random numbers between 0.3 and 1.7 that follow from a mark."""
+    """Random numbers between 0.3 and 1.7 that follow from a mark; no caller writes into them."""
     return np.random.default_rng(seed).uniform(0.3, 1.7, shape)
 
 

@@ -108,8 +108,14 @@ NO_MATTER = word_set(
     "verbose "
     "set_to_none disable total ncols position dynamic_ncols unit help metavar fused foreach memory_format "
     "worker_init_fn timeout exist_ok parents map_location num_parallel_calls num_parallel_workers "
-    "python_multiprocessing save_summary file flush end sep description"
+    "python_multiprocessing save_summary file flush end sep description "
+    "dataloader_num_workers dataloader_pin_memory dataloader_persistent_workers dataloader_prefetch_factor "
+    "report_to logging_dir logging_first_step logging_steps disable_tqdm run_name log_level "
+    "log_every_n_steps enable_progress_bar enable_model_summary"
 )
+
+# methods of datasets: names of what is given first (tf.data, MindSpore, datasets)
+FIRST_OF = {"shuffle": ("buffer_size",), "map": ("map_func", "function", "operations")}
 
 # argument -> its default, written as the label of its term; "*": of every call
 DEFAULTS: dict[str, dict[str, str]] = {

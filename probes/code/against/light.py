@@ -32,6 +32,8 @@ def light(edit: Edit) -> bool:
         return True
     if edit.kind.startswith("argument-") and edit.within and edit.within[0].endswith(_DEVICES):
         return True
+    if edit.within[:1] == ("device.#0",) and {"choice", "is_available()"} <= edit.gone | edit.new:
+        return True  # the first device that is there
     if edit.kind == "name" and all(_DEVICE.match(w) for w in edit.gone | edit.new):
         return True
     if edit.kind == "constant" and edit.within and edit.within[0].endswith(".name"):
