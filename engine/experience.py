@@ -7,7 +7,9 @@ The weights of `rules/experience.yaml` are fitted to the fault lab's runs, what 
 no mark in logs, and which of them a script or a benchmark would have shown; that is weighed by the areas of
 symptoms that were looked at. And a threshold tells of a value only on which side of it it lies: where the
 value of a symptom stands among those of recorded runs is weighed as well. All this weighs rivals against
-each other, by no more than `most`: symptoms that come together are no independent witnesses. A cause that
+each other, by no more than `most`: symptoms that come together are no independent witnesses. What is said of
+rivals is no reason to expect fewer faults, so `balance` of what the sum of all probabilities loses or gains
+is given back to all causes alike. A cause that
 the links alone leave well below one half stays below it, so that no run is alarmed by numbers for which there
 is no sentence. One that they bring near it may cross it in a recorded run (of programs left out of the fit it
 was the right one in nine of ten).
@@ -21,11 +23,13 @@ from math import isfinite, log
 import numpy as np
 
 from .caution import NOTHING
-from .infer import Belief
+from .infer import Belief, sigmoid
 from .model import Experience, Graded, Reading, RuleBase, State
 
 NAME = "recorded-runs"  # its entry among the contributions to a cause
 BELOW_HALF = 0.05  # log-odds below one half at which a cause stops that is lifted from far below it
+FARTHEST = 3.0  # log-odds that are given back at most; `most` of a move is less
+HALVINGS = 30
 NEAR = log(0.65 / 0.35)  # log-odds below one half from which on it may cross it: 0.35 by the links
 
 
@@ -48,8 +52,28 @@ def added(
             total[cause] = total.get(cause, 0.0) + weight
     moved = {c: max(-given.most, min(given.most, w)) for c, w in total.items() if w}
     odds = {c: x + before.get(c, 0.0) for c, x in belief.odds.items()}
+    if moved:
+        moved = balanced(odds, moved, given.balance)
     near = NEAR if given.where in looked_at(rules, belief.states) else 0.0
     return {c: _below_half(odds[c], odds[c] + w, near) - odds[c] for c, w in moved.items() if c in odds}
+
+
+def balanced(odds: Mapping[str, float], moved: Mapping[str, float], share: float) -> dict[str, float]:
+    """Cause -> log-odds to add: `moved`, and for all the same, `share` of what keeps the sum.
+
+    `odds` are the log-odds of all causes before. The sum of their probabilities rises with what is added, so
+    halving finds it.
+    """
+    if share <= 0.0:
+        return dict(moved)
+    begun = np.array(list(odds.values()))
+    after = begun + np.array([moved.get(c, 0.0) for c in odds])
+    total, (low, high) = float(sigmoid(begun).sum()), (-FARTHEST, FARTHEST)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if float(sigmoid(after + middle).sum()) < total else (low, middle)
+    added_to_all = share * (low + high) / 2.0
+    return {c: moved.get(c, 0.0) + added_to_all for c in odds}
 
 
 def looked_at(rules: RuleBase, states: Mapping[str, State]) -> frozenset[str]:

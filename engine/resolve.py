@@ -211,7 +211,8 @@ def _experience(layer: Layer, check: Checker) -> Experience | None:
         for cause in value.weights:
             check.reference(entry, ("graded", symptom, "weights", cause), "cause", cause)
     graded = {s: Graded(tuple(g.at), tuple(g.stands), g.weights) for s, g in entry.spec.graded.items()}
-    return Experience(entry.spec.weights, entry.spec.most, entry.spec.looked, entry.spec.where, graded)
+    spec = entry.spec
+    return Experience(spec.weights, spec.most, spec.looked, spec.where, graded, spec.balance)
 
 
 def _silence(scale: ScaleFile) -> Silence | None:

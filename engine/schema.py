@@ -163,6 +163,7 @@ class ExperienceFile(Strict):
 
     `looked`: area -> cause -> log-odds, where symptoms of the area could be told and some of `where`.
     `graded`: symptom -> what its value adds, where some of `where` could be told.
+    `balance`: how much of the sum of probabilities is given back to all causes alike.
     """
 
     estimated_from: Text
@@ -171,6 +172,7 @@ class ExperienceFile(Strict):
     looked: dict[str, dict[str, Nats]] = Field(default_factory=dict)
     where: str = ""
     graded: dict[NodeId, GradedEntry] = Field(default_factory=dict)
+    balance: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
 class SourcesFile(Strict):

@@ -47,7 +47,8 @@ SMALLEST = 0.2  # a weight below it is left out
 SMALLEST_GRADED = 0.1
 MEASURED = 60  # views in which a value must have been measured
 KNOTS = 9  # values of a symptom that are kept, at even shares of the views
-MOST = 1.0  # nats by which a cause is moved at most: for programs left out more brought next to nothing
+MOST = 1.5  # nats by which a cause is moved at most: for programs left out more brought next to nothing
+BALANCE = 0.5  # of the sum of probabilities given back: with all of it more was said, and less of it right
 AREAS = frozenset({"loss", "script", "benchmark", "edits"})  # a curve, a script, a benchmark, and its script
 WHERE = "loss"  # the one of which every recorded run shows something
 LOOKED = "looked:"  # begins the name of a column that says that an area was looked at
@@ -77,7 +78,7 @@ class Fitted:
     graded: Mapping[str, Graded]  # symptom -> what its value adds
 
     def moves(self, view: Seen) -> dict[str, float]:
-        """Cause -> log-odds that are added to what the links say of a view."""
+        """Cause -> log-odds that are added to what the links say of a view, by symptoms and values."""
         total: Counter[str] = Counter()
         for symptom in view.present:
             total.update(self.weights.get(symptom, {}))
@@ -85,7 +86,8 @@ class Fitted:
             if symptom in view.values and LOOKED + WHERE in view.present:
                 place = experience.stands(graded, view.values[symptom])
                 total.update({c: place * w for c, w in graded.weights.items()})
-        return {c: max(-MOST, min(MOST, w)) for c, w in total.items()}
+        moved = {c: max(-MOST, min(MOST, w)) for c, w in total.items()}
+        return experience.balanced(view.odds, moved, BALANCE) if moved else {}
 
 
 def see(job: Job) -> Seen:
@@ -217,7 +219,8 @@ def page(fitted: Fitted, views: Sequence[Seen]) -> str:
         "# Written by faultlab/experience.py; do not edit. engine/experience.py says what it is used for.\n"
         f"estimated_from: fault lab, dev half ({faulty} views of faulty runs, {len(views) - faulty}"
         f" of healthy ones, {programs} programs); ridge logistic regression beside the links\n"
-        f"most: {MOST:g}\nwhere: {WHERE}\n" + "".join(f"{part}:\n{rows}" for part, rows in parts.items())
+        f"most: {MOST:g}\nbalance: {BALANCE:g}\nwhere: {WHERE}\n"
+        + "".join(f"{part}:\n{rows}" for part, rows in parts.items())
     )
 
 

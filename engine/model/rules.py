@@ -246,6 +246,7 @@ class Experience:
     looked: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     where: str = ""  # area that all recorded runs show
     graded: Mapping[str, Graded] = field(default_factory=dict)  # symptom -> what its value adds
+    balance: float = 0.0  # share of what keeps the sum of all probabilities that is given back
 
 
 @dataclass(frozen=True, slots=True)

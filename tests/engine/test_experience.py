@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import exp, log
 from pathlib import Path
 
 import pytest
@@ -145,7 +146,6 @@ def test_what_the_links_believe_may_be_believed_more_or_less(make: Make) -> None
 
 def test_contributions_add_up_to_the_probability(base: RuleBase) -> None:
     """Prior and contributions are the posterior exactly, with what is added beside the network."""
-    from math import exp, log
 
     taught = replace(
         base, experience=Experience({"warm": {"a.x": 2.0, "a.y": -0.7}}, 2.0), caution=load_rules().caution
@@ -163,7 +163,7 @@ def test_the_file_names_what_the_rules_have() -> None:
     assert weights
     assert weights.keys() <= rules.symptoms.keys()
     assert {c for w in weights.values() for c in w} <= rules.causes.keys()
-    assert rules.experience.most <= 1.0
+    assert rules.experience.most <= 1.5
 
 
 def test_a_wrong_name_is_told_with_its_line(folder: Callable[..., Path]) -> None:
@@ -186,3 +186,18 @@ def test_a_wrong_scale_of_values_is_told(folder: Callable[..., Path]) -> None:
     ):
         with pytest.raises(RuleError, match=told):
             load_rules(folder({"experience.yaml": f"{head}{scale}\n"}))
+
+
+def test_what_rivals_lose_is_given_back() -> None:
+    """The sum of probabilities stays with all of it given back; with none the moves stay as they are."""
+    odds, moved = {"a.x": 1.0, "a.y": -1.0, "a.z": -3.0}, {"a.x": -0.5, "a.y": -1.5}
+    assert experience.balanced(odds, moved, 0.0) == moved
+    whole, half = (experience.balanced(odds, moved, share) for share in (1.0, 0.5))
+
+    def total(by: dict[str, float]) -> float:
+        return sum(1.0 / (1.0 + exp(-(x + by.get(c, 0.0)))) for c, x in odds.items())
+
+    assert total(whole) == pytest.approx(total({}), abs=1e-6)
+    assert total(moved) < total(half) < total(whole)
+    assert whole["a.x"] - whole["a.y"] == pytest.approx(1.0)
+    assert whole["a.z"] > 0.0
