@@ -19,6 +19,7 @@ from . import worlds
 from .expressions import ODD, PLAIN
 from .journal import Asked, Backward, Cleared, Journal, Round, Stepped, Told, Written
 from .libraries import Call, find_method
+from .numbers import Numbers
 from .objects import Manager, Namespace, Objects
 from .values import (
     Bound,
@@ -66,8 +67,10 @@ _WRAPS = word_set(
 class Machine(Objects):
     """Rehearses one program. `journal` holds what happened."""
 
-    def __init__(self, source: Script, steps: int = STEPS) -> None:
+    def __init__(self, source: Script, steps: int = STEPS, numbers: Numbers | None = None) -> None:
         super().__init__(source, steps)
+        self.numbers = numbers  # None: answers have no values
+        self.losses: list[tuple[str, tuple[Tensor, ...]]] = []  # losses of libraries with what they are given
         self.tables: dict[int, tuple[str, int]] = {}  # number -> (what it is, rows)
         self.by_name: dict[str, Any] = {}  # what was read, by what was read
         self.columns: dict[tuple[int, str], Any] = {}  # (table, column) -> how its values lie

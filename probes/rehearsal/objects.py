@@ -488,6 +488,9 @@ class Objects(Statements):
             made = self.joined_tensors("answer", tensors)
             answer = made.like(deps=made.deps | weights if self.graph else NOTHING, scalar=False)
             event.opaque = True
+        numbers = self.machine.numbers
+        if numbers is not None and isinstance(answer, Tensor) and event.rows is not None:
+            answer.number = numbers.answers(event.rows)
         for one in self.tensors([answer]):
             one.asked = one.asked | mark
             if one.rows is None and not one.scalar:

@@ -8,7 +8,7 @@ from ...code.shared.checks import Check, at
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..machine import rehearsed
-from . import figures, kept, modes, rows, steps
+from . import figures, kept, modes, rows, steps, worked
 from .verdict import Verdict
 
 _JUDGES = (
@@ -29,6 +29,7 @@ _JUDGES = (
     steps.stale_gradients,
     steps.undivided,
     steps.unreached,
+    worked.worked_otherwise,
 )
 
 

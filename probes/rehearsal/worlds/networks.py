@@ -20,7 +20,7 @@ from ..values import (
     Unknown,
     Weight,
 )
-from .tensors import anything
+from .tensors import anything, computed
 
 if TYPE_CHECKING:
     from ..machine import Machine
@@ -223,7 +223,10 @@ def function_of(machine: Machine, name: str, given: list[Any], named: Named, nod
     if not found:
         return Unknown(name)
     made = machine.joined_tensors(name, found)
+    if machine.numbers is not None:
+        made.number = computed(name, given, named)
     if _LOSS.search(name):
+        machine.losses.append((name, tuple(found)))
         made.scalar = named.get("reduction") != "none"
         if made.scalar:
             made.rows = None

@@ -185,6 +185,10 @@ def _number(call: Call) -> Any:
     held = call.given[0]
     if isinstance(held, Tensor):
         number = held.number
+        if held.asked and kind in ("int", "float") and number is not None and np.size(number) == 1:
+            return held.then(
+                kind, deps=frozenset(), scalar=True, number=_TO[kind](np.asarray(number).reshape(-1)[0])
+            )
         if kind in ("int", "float", "bool") and number is not None and np.size(number) == 1:
             return _TO[kind](np.asarray(number).reshape(-1)[0])
         if kind == "bool":

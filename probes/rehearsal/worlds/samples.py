@@ -279,6 +279,21 @@ def fixed(machine: Machine, held: Any, data: Any, places: np.ndarray) -> Any:
         one.scalar = False
         if one.number is not None and one.table == table:
             one.number = None
+    parts = (
+        held.items() if isinstance(held, dict) else enumerate(held) if isinstance(held, (tuple, list)) else ()
+    )
+    if machine.numbers is not None:  # answers and truth of a sample go together wherever they come from
+        for one in machine.tensors([held]):
+            one.rows, one.table = places, machine.table(f"data {id(data)}")
+    for name, one in parts:
+        if isinstance(one, Tensor):
+            one.held = one.held | {f"<{name}>"}
+            if (
+                machine.numbers is not None
+                and machine.numbers.truth_mark == f"<{name}>"
+                and one.rows is not None
+            ):
+                one.number = machine.numbers.truth(one.rows)
     if isinstance(held, tuple):
         return list(held)
     if isinstance(held, Unknown):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...made_numbers.arrays import SAME as SAME_NUMBERS
+from ...made_numbers.arrays import Pair, of_arrays
 from ...script_diff.vocabulary import word_set
 from ..expressions import PLAIN
 from ..libraries import Call, function, method
@@ -162,7 +164,29 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
             made.number = number
             if len(found) == 1 and name in ("flip", "roll", "sort"):
                 made.rows = None
+    if machine.numbers is not None and made.number is None:
+        number = computed(name, given, named)
+        if isinstance(number, Pair):
+            return tuple(made.like(number=n) for n in number)
+        made.number = number
     return made
+
+
+def computed(name: str, given: list[Any], named: Named) -> Any:
+    """What a function of arrays comes to, or None where a value is not known or the function is not."""
+    plain = [_plain(g) for g in given]
+    keys = {k: _plain(v) for k, v in named.items() if k not in ("device", "dtype", "non_blocking")}
+    if name not in SAME_NUMBERS and any(
+        p is None and g is not None for p, g in zip(plain, given, strict=True)
+    ):
+        return None
+    if (plain and plain[0] is None) or any(v is None and named[k] is not None for k, v in keys.items()):
+        return None
+    try:
+        found = of_arrays(name, plain, keys, places=True)
+    except Exception:
+        return None
+    return found if isinstance(found, (np.ndarray, np.generic, int, float, Pair)) else None
 
 
 def _gathered(machine: Machine, name: str, held: Any) -> Any:

@@ -67,6 +67,9 @@ KEPT = (
         ((GATHERED, ("loss / every", "loss / 8")), "divided-otherwise"),
         ((LAST,), "last-batch"),
         (KEPT, "not-reset"),
+        ((("count += len(y)", "count += 1"),), "worked-otherwise"),
+        ((("hits / count", "hits / len(loader)"),), "worked-otherwise"),
+        ((("net(x).argmax(1) == y", "net(x).argmin(1) == y"),), "worked-otherwise"),
     ],
 )
 def test_what_is_wrong_is_seen(edits: tuple[tuple[str, str], ...], kind: str) -> None:
@@ -89,6 +92,10 @@ def test_what_is_wrong_is_seen(edits: tuple[tuple[str, str], ...], kind: str) ->
         (PART, ("    opt = torch", "    net.blocks.requires_grad_(False)\n    opt = torch")),
         (("copy.deepcopy(net.state_dict())", "{k: v.clone() for k, v in net.state_dict().items()}"),),
         (("hits += (net(x)", "hits = hits + (net(x)"),),
+        (("return hits / count", "return 100.0 * hits / count"),),
+        (("return hits / count", "return hits / len(loader.dataset)"),),
+        (("net(x).argmax(1) == y).sum().item()", "net(x).max(1)[1].eq(y)).float().sum().item()"),),
+        (("val acc {acc", "top-1 val acc {acc"), ("hits / count", "hits / (count + 1e-9)")),
         (("shuffle=split", "drop_last=False, shuffle=split"),),
     ],
 )
@@ -105,6 +112,8 @@ UNKNOWN = ("import copy\n", "import copy\nfrom somewhere import wrap, steps\n")
         (UNKNOWN, CLEAR, ("    best, kept", "    net, opt = wrap(net, opt)\n    best, kept")),
         (UNKNOWN, PART, ("    best, kept", "    wrap(opt)\n    best, kept")),
         (UNKNOWN, ("Adam(net.parameters()", "Adam(wrap(net)")),
+        (UNKNOWN, ("count += len(y)", "count += steps(y)")),
+        (("val acc", "val balanced acc"), ("hits / count", "hits / 7"), ("test acc", "test class score")),
         (UNKNOWN, LEFT, ("    print(\"test", "    wrap(net)\n    print(\"test")),
     ],
 )  # fmt: skip
