@@ -130,6 +130,11 @@ def parts_overlap(machine: Machine) -> Iterator[Verdict]:
                     return
 
 
+def fields(value: Tensor) -> list[str]:
+    """The columns and files that a tensor is made of, without its place in a batch."""
+    return [h for h in value.held if not h.startswith("<")]
+
+
 def _whole(machine: Machine, table: int, mine: Part, held: Part) -> bool:
     """All of a table in each question, as of a graph: the answers are parted, not what is asked."""
     size = machine.tables.get(table, ("", 0))[1]
@@ -204,9 +209,9 @@ def target_among_inputs(machine: Machine) -> Iterator[Verdict]:
     learnt = taught(machine)
     for met in machine.met:
         target = met.data
-        if not met.asked & learnt or met.guessed or len(target.held) != 1:
+        if not met.asked & learnt or met.guessed or len(columns := fields(target)) != 1:
             continue
-        file, _, column = next(iter(target.held)).partition("#")
+        file, _, column = next(iter(columns)).partition("#")
         if not column or column in "*?" or not _alike(met):
             continue
         for number in met.asked & learnt:
