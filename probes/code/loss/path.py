@@ -83,7 +83,7 @@ def gradient_path_cut(view: View) -> Finding:
         trained_without_gradients,
         drawn_without_slope,
         layer_cut_off,
-        shows("unreached"),
+        shows("unreached", "reaches-nothing"),
     )
     return first(view, checks, "the scripts hold no model or loss")
 

@@ -26,6 +26,7 @@ _JUDGES = (
     steps.divided_for_nothing,
     steps.left_out,
     steps.lost_gradients,
+    steps.reaches_nothing,
     steps.stale_gradients,
     steps.undivided,
     steps.unreached,

@@ -92,6 +92,20 @@ def unreached(machine: Machine) -> Iterator[Verdict]:
                     )
 
 
+def reaches_nothing(machine: Machine) -> Iterator[Verdict]:
+    """Every loss is made of answers, and its gradient reaches no weight: cut, or computed beside the tape."""
+    backwards = [e for e in machine.journal.of(Backward) if isinstance(e.loss, Tensor)]
+    if len(backwards) < 2 or any(e.reached or not e.loss.asked or e.guessed for e in backwards):
+        return
+    if len(backwards) != len(machine.journal.of(Backward)) or not machine.journal.of(Stepped):
+        return
+    asks = [machine.asks[n] for e in backwards for n in e.loss.asked if n in machine.asks]
+    nets = {id(a.net): a.net for a in asks}.values()
+    known = all(any(w.trains for w in n.parameters()) for n in nets)
+    if known and not any(a.opaque for a in asks) and not any(i.escaped for n in nets for i in n.nets()):
+        yield Verdict("reaches-nothing", backwards[0].node, "the gradient of this loss reaches no weight")
+
+
 def owner_of(net: Net, weight: Weight) -> str:
     """The layer that a weight stands in, by its dotted name."""
     waiting: list[tuple[str, Net]] = [("", net)]
