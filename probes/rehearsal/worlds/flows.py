@@ -13,6 +13,7 @@ import numpy as np
 from ...script_diff.vocabulary import word_set
 from ..libraries import Call, function, method
 from ..values import Data, Loader, Tensor, Unknown
+from .parts import cut_at
 from .samples import fixed, length, sample
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _cut(count: Any, of: int) -> int:
         return of // 4
     if count < 0:
         return of
-    return count if count < of else int(of * (0.5 + 0.4 * count / (count + 10_000)))
+    return cut_at(count, of)
 
 
 def _mapped(machine: Machine, held: Flow, given: Any, node: ast.AST) -> Any:

@@ -44,6 +44,8 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
             made.rows, made.table, made.held = first.rows, first.table, made.held | first.held
         return made
     at = _places(machine, first)
+    if isinstance(at, slice):
+        at = _within(at, len(held.rows))
     try:
         if isinstance(at, (int, slice)) or (isinstance(at, (list, np.ndarray)) and np.ndim(at) == 1):
             made.rows = np.atleast_1d(held.rows[at])
@@ -65,6 +67,22 @@ def _of_side(machine: Machine, held: Tensor, name: str) -> Tensor:
     if side and file.startswith("file ") and not held.asked and "|" not in file:
         held.table = machine.table(f"{file}|{side[1].lower()}")
     return held
+
+
+def _within(at: slice, count: int) -> slice:
+    """`x[:9000]` and `x[9000:]` of a table that was made with fewer rows: cut at one place within it."""
+    if at.step is not None or (at.start is None) == (at.stop is None):
+        return at
+    end = at.start if at.stop is None else at.stop
+    if not isinstance(end, int) or abs(end) < max(count, 1):
+        return at
+    cut = cut_at(end, count) if end > 0 else -max(1, int(0.3 * count))
+    return slice(cut, None) if at.stop is None else slice(None, cut)
+
+
+def cut_at(number: int, count: int) -> int:
+    """Where a number of samples cuts; a larger number cuts later, also where there are not so many."""
+    return number if number < count else int(count * (0.5 + 0.4 * number / (number + 10_000)))
 
 
 def _places(machine: Machine, first: Any) -> Any:

@@ -166,3 +166,10 @@ for a, b in held:
     rows = [a.rows for a in machine.journal.of(Asked)]
     assert not set(np.concatenate(rows[:8])) & set(np.concatenate(rows[8:]))
     assert len(np.concatenate(rows)) == 240
+
+
+@pytest.mark.parametrize(("first", "rest"), [(":9000", "9000:"), (":-2000", "-2000:"), (":100", "100:")])
+def test_constants_beyond_a_made_table_cut_it(first: str, rest: str) -> None:
+    text = DATA + SEQUENTIAL + f"net(x[{first}])\nnet(x[{rest}])\n"
+    one, other = (a.rows for a in rehearsal(text).journal.of(Asked))
+    assert len(one) and len(other) and sorted([*one, *other]) == list(range(240))
