@@ -80,6 +80,7 @@ class Objects(Statements):
         self.modal: list[list[tuple[str, bool]]] = []
         self.scopes: list[Scope] = []  # of the functions that are gone through
         self.visited: set[ast.AST] = set()  # functions that were gone through
+        self.not_known: set[str] = set()  # names of functions of tensors that are not known
         self.learning: list[bool] = []  # modes that Keras's networks are asked in, outermost first
         self.taped = 0  # gradient tapes and steps of `fit` that are open
 
@@ -527,6 +528,7 @@ class Objects(Statements):
         if isinstance(callee, Unknown):
             self.kept_elsewhere |= frozenset(s for t in found for s in t.deps)
         if found:
+            self.not_known.add(name or "unknown")
             return self.joined_tensors(name or "unknown", found)
         return Unknown(name or getattr(callee, "key", ""))
 

@@ -99,6 +99,8 @@ def reaches_nothing(machine: Machine) -> Iterator[Verdict]:
         return
     if len(backwards) != len(machine.journal.of(Backward)) or not machine.journal.of(Stepped):
         return
+    if any(machine.not_known & set(e.loss.done) for e in backwards):
+        return  # what is not known may hold weights
     asks = [machine.asks[n] for e in backwards for n in e.loss.asked if n in machine.asks]
     nets = {id(a.net): a.net for a in asks}.values()
     known = all(any(w.trains for w in n.parameters()) for n in nets)
