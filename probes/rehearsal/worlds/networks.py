@@ -262,11 +262,15 @@ def _parameters(call: Call) -> Any:
     if call.callee.owner.home == "mindspore":
         for name, weight in named_weights(call.callee.owner):
             weight.name = name
+    if call.named.get("recurse", call.given[0] if call.given else True) is False:
+        return [w for w in call.callee.owner.weights.values() if not w.buffer]
     return [w for w in call.callee.owner.parameters() if call.callee.name != "trainable_params" or w.trains]
 
 
 @method(Net, "named_parameters", "parameters_and_names")
 def _named_parameters(call: Call) -> Any:
+    if call.named.get("recurse") is False:
+        return [(n, w) for n, w in call.callee.owner.weights.items() if not w.buffer]
     return [(n, w) for n, w in named_weights(call.callee.owner) if not w.buffer]
 
 

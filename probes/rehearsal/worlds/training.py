@@ -127,7 +127,7 @@ def step(machine: Machine, optimizer: Optimizer, node: ast.AST, *, scaled: bool 
     gradients: dict[int, tuple[int, ...]] = {}
     stale: set[int] = set()
     moved: set[int] = set()
-    for weight in optimizer.weights or ():
+    for weight in {w.serial: w for w in optimizer.weights or ()}.values():
         if not weight.trains:
             continue
         gradients[weight.serial] = tuple(weight.gradients)

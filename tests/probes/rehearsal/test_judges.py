@@ -87,6 +87,14 @@ def test_what_is_wrong_is_seen(edits: tuple[tuple[str, str], ...], kind: str) ->
                 "            for p in net.parameters():\n                p.grad = None\n",
             ),
         ),
+        (
+            (
+                "    opt = torch.optim.Adam(net.parameters(), lr=1e-3)\n",
+                "    groups = [], []\n    for m in net.modules():\n"
+                "        for n, p in m.named_parameters(recurse=False):\n            groups[n == 'bias'].append(p)\n"
+                "    opt = torch.optim.Adam(groups[0])\n    opt.add_param_group({'params': groups[1]})\n",
+            ),
+        ),
         (("    net.train()\n", "    net.train(True)\n"),),
         (("F.relu(self.fc(x))", "F.relu(self.fc(x)).clone()"),),
         (PART, ("    opt = torch", "    net.blocks.requires_grad_(False)\n    opt = torch")),
