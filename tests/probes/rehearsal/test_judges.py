@@ -91,7 +91,8 @@ def test_what_is_wrong_is_seen(edits: tuple[tuple[str, str], ...], kind: str) ->
             (
                 "    opt = torch.optim.Adam(net.parameters(), lr=1e-3)\n",
                 "    groups = [], []\n    for m in net.modules():\n"
-                "        for n, p in m.named_parameters(recurse=False):\n            groups[n == 'bias'].append(p)\n"
+                "        for n, p in m.named_parameters(recurse=False):\n"
+                "            groups[n == 'bias'].append(p)\n"
                 "    opt = torch.optim.Adam(groups[0])\n    opt.add_param_group({'params': groups[1]})\n",
             ),
         ),
