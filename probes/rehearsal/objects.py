@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .expressions import ODD, PLAIN
-from .journal import Asked
+from .asking import Asking
+from .expressions import PLAIN
 from .libraries import METHODS, Call, find_function, find_method, find_start
-from .statements import Statements
 from .values import (
-    NOTHING,
     Bound,
-    Broken,
     Data,
     Instance,
     Kind,
     Library,
     Loader,
-    Maybe,
     Net,
-    Optimizer,
     Partial,
     Returned,
     Routine,
     Scope,
     State,
-    Tensor,
     Unknown,
     Weight,
 )
 
 if TYPE_CHECKING:
-    from .machine import Machine
+    pass
 
 DEEP = 40
 YIELDS = 64
-FORWARD = ("forward", "construct", "call", "__call__")
 NETS = (
     "Module",
     "Cell",
@@ -65,29 +56,8 @@ ASLEEP = ("keras", "mindspore")  # their networks begin in evaluation mode
 _WRAPPERS = ("wraps", "staticmethod", "property", "cached_property", "classmethod")
 
 
-class Objects(Statements):
+class Objects(Asking):
     """Attributes, calls and what objects do."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.yields: list[list[Any]] = []
-        self.nets: list[Net] = []
-        self.weights: dict[int, Weight] = {}
-        self.asks: dict[int, Asked] = {}
-        self.inside_net = 0
-        self.kept_elsewhere: frozenset[int] = NOTHING  # weights whose values went to what is not known
-        self.graph = True
-        self.modal: list[list[tuple[str, bool]]] = []
-        self.scopes: list[Scope] = []  # of the functions that are gone through
-        self.visited: set[ast.AST] = set()  # functions that were gone through
-        self.not_known: set[str] = set()  # names of functions of tensors that are not known
-        self.learning: list[bool] = []  # modes that Keras's networks are asked in, outermost first
-        self.taped = 0  # gradient tapes and steps of `fit` that are open
-
-    @property
-    def machine(self) -> Machine:
-        """This, as what it is a part of."""
-        return cast("Machine", self)
 
     # ------------------------------------------------------------------------------------ attributes
 
@@ -420,180 +390,6 @@ class Objects(Statements):
         """Whether objects of a class are networks."""
         return kind.derives(*NETS)
 
-    # ------------------------------------------------------------------------------------ asking a network
-
-    def ask(self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
-        """Ask a network: its forward is gone through; the outermost one is noted."""
-        if net.home == "keras":
-            return self.of_keras(net, given, named, node)
-        if net.home == "mindspore" and not self.taped and self.graph:
-            self.graph = False  # MindSpore records for gradient functions alone
-            try:
-                return self.ask(net, given, named, node)
-            finally:
-                self.graph = True
-        if net.layer:
-            return self.layer(net, given, named, node)
-        forward = next((f for n in FORWARD if net.kind and (f := net.kind.find(n))), None)
-        if self.inside_net or forward is None or self.is_loss(net):
-            return self._forward(net, forward, given, named, node)
-        return self.noted(net, given, named, node, lambda: self._forward(net, forward, given, named, node))
-
-    def noted(
-        self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST, run: Callable[[], Any]
-    ) -> Any:
-        """Note that a network is asked, and mark what it answers."""
-        number = len(self.asks)
-        tensors = list(self.tensors([*given, *named.values()]))
-        first = next((t for t in tensors if t.rows is not None), None)
-        event = Asked(
-            **self.now(node),
-            number=number,
-            net=net,
-            mode=net.mode,
-            graph=self.graph,
-            given=[*given, *named.values()],
-            version=net.version,
-            rows=first.rows if first is not None else None,
-            table=first.table if first is not None else 0,
-        )
-        self.asks[number] = event
-        self.note(event)
-        self.inside_net += 1
-        self.modal.append([])
-        try:
-            answer = run()
-        finally:
-            self.inside_net -= 1
-            event.modal = self.modal.pop()
-        return self.marked(answer, event, tensors, net)
-
-    def _forward(self, net: Net, found: Any, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
-        if found is None or not isinstance(found[1], Routine):
-            return Unknown("forward")
-        routine = Routine(found[1].node, found[1].around, net, found[0])
-        self.inside_net += 1
-        try:
-            return self.call_routine(routine, given, named, node)
-        except (*ODD, Broken) as error:
-            self.journal.notes.append(f"forward: {error}"[:200])
-            return Unknown("forward")
-        finally:
-            self.inside_net -= 1
-
-    def marked(self, answer: Any, event: Asked, tensors: list[Tensor], net: Net) -> Any:
-        """An answer that knows its question; of what is not known a tensor of all that went in."""
-        mark = frozenset((event.number,))
-        if isinstance(answer, Unknown):
-            weights = frozenset(w.serial for w in net.parameters() if w.trains)
-            made = self.joined_tensors("answer", tensors)
-            answer = made.like(deps=made.deps | weights if self.graph else NOTHING, scalar=False)
-            event.opaque = True
-        numbers = self.machine.numbers
-        if numbers is not None and isinstance(answer, Tensor) and event.rows is not None:
-            answer.number = numbers.answers(event.rows)
-        for one in self.tensors([answer]):
-            one.asked = one.asked | mark
-            if one.rows is None and not one.scalar:
-                one.rows, one.table = event.rows, event.table
-        return answer
-
-    @staticmethod
-    def is_loss(net: Net) -> bool:
-        """Whether what derives from a network's class is a loss or a metric: it has no weights."""
-        return not net.parameters()
-
-    def tensors(self, values: list[Any], depth: int = 4) -> Iterator[Tensor]:
-        """All tensors among values, and in what they hold."""
-        for one in values:
-            if isinstance(one, Tensor):
-                yield one
-            elif depth and isinstance(one, (list, tuple)):
-                yield from self.tensors(list(one[:64]), depth - 1)
-            elif depth and isinstance(one, dict):
-                yield from self.tensors(list(one.values())[:64], depth - 1)
-            elif depth and isinstance(one, Instance) and not isinstance(one, Net):
-                yield from self.tensors(list(one.attributes.values())[:64], depth - 2 if depth > 1 else 0)
-
-    # ------------------------------------------------------------------------------------ what is not known
-
-    def unknown_call(
-        self, callee: Any, given: list[Any], named: dict[str, Any], node: ast.AST, name: str
-    ) -> Any:
-        """A call of what is not known: tensors in it go on, objects in it may have been changed."""
-        everything = [*given, *named.values()]
-        owner = callee if isinstance(callee, (Tensor, Net, Optimizer)) else None
-        self.escape(everything)
-        found = list(self.tensors([owner, *everything] if isinstance(owner, Tensor) else everything))
-        if isinstance(callee, Unknown):
-            self.kept_elsewhere |= frozenset(s for t in found for s in t.deps)
-        if found:
-            self.not_known.add(name or "unknown")
-            return self.joined_tensors(name or "unknown", found)
-        return Unknown(name or getattr(callee, "key", ""))
-
-    def escape(self, values: list[Any], depth: int = 3) -> None:
-        """Objects that are handed to something that is not known may be changed by it."""
-        for one in values:
-            if isinstance(one, (Net, Optimizer, Weight)):
-                one.escaped = True
-                held = one.parameters() if isinstance(one, Net) else getattr(one, "weights", [one])
-                self.machine.perhaps_cleared(held or [])
-            elif depth and isinstance(one, (list, tuple)):
-                self.escape(list(one[:64]), depth - 1)
-            elif depth and isinstance(one, dict):
-                self.escape(list(one.values())[:64], depth - 1)
-
-    def joined_tensors(self, name: str, found: list[Tensor]) -> Tensor:
-        """A tensor made of several, by something that is done to them."""
-        made = Tensor(deps=NOTHING)
-        if len(found) > 1 and not self.inside_net:
-            self.machine.meet(found)
-        for one in found:
-            if made.rows is None and one.rows is not None:
-                made.rows, made.table = one.rows, one.table
-            elif one.rows is not None and _other_rows(made, one):
-                made.mixed = True
-            made.fits |= one.fits
-            made.by |= one.by
-            made.vague, made.mixed = made.vague or one.vague, made.mixed or one.mixed
-            made.deps |= self.reaching(one)
-            made.asked |= one.asked
-            made.held |= one.held
-            made.drawn = made.drawn or one.drawn
-            if len(one.done) > len(made.done):
-                made.done = one.done
-        made.scale = found[0].scale if len(found) == 1 else 1.0
-        made.done = (*made.done[-39:], name)
-        made.scalar = all(t.scalar for t in found)
-        if not self.graph:
-            made.deps = NOTHING
-        return made
-
-    @staticmethod
-    def reaching(one: Tensor) -> frozenset[int]:
-        """The weights that a gradient through a tensor would reach; of a weight itself it is the weight."""
-        if isinstance(one, Weight):
-            return frozenset((one.serial,)) if one.trains and not one.buffer else NOTHING
-        return one.deps
-
-    def combined(self, name: str, given: list[Any], function: Callable[[Any, Any], Any] | None) -> Any:
-        """Two values, one at least a tensor, and an operator."""
-        numbers = [g.number if isinstance(g, Tensor) else g for g in given]
-        found = list(self.tensors(given))
-        made = self.joined_tensors(name, found)
-        if len(found) == 1 and len(given) == 2:
-            made.scale = _scaled(name, given, found[0])
-        elif len({t.scale for t in found if t.asked}) == 1:
-            made.scale = next(t.scale for t in found if t.asked)
-        if any(isinstance(g, (Unknown, Maybe)) for g in given):
-            return made
-        if function is not None and all(
-            isinstance(n, (bool, int, float, np.ndarray, np.generic)) for n in numbers
-        ):
-            made.number = function(*numbers)
-        return made
-
     # ------------------------------------------------------------------------------------ items
 
     def items_known(self, value: Any) -> list[Any] | None:
@@ -669,18 +465,6 @@ def home_of(names: list[str]) -> str:
     return next((HOMES[r] for n in names if (r := n.partition(".")[0]) in HOMES), "")
 
 
-def _scaled(name: str, given: list[Any], held: Tensor) -> float | None:
-    """The constant of a figure after it was multiplied or divided by a number."""
-    other = given[1] if given[0] is held else given[0]
-    if name not in ("mul", "div") or held.scale is None:
-        return held.scale
-    if isinstance(other, bool) or not isinstance(other, (int, float)) or not other:
-        return None
-    if name == "mul":
-        return held.scale * other
-    return held.scale / other if given[0] is held else None
-
-
 class Namespace(dict[str, Any]):
     """A mapping whose entries are asked for as attributes: what an argument parser gives."""
 
@@ -727,13 +511,6 @@ def split_at_yield(body: list[ast.stmt]) -> tuple[list[ast.stmt], ast.Yield | No
 
 class _Enough(Exception):
     """A generator gave as many items as are looked at."""
-
-
-def _other_rows(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors hold as many samples, and other ones: a sample is mixed with another one."""
-    if one.rows is None or other.rows is None or len(one.rows) != len(other.rows):
-        return False
-    return one.table == other.table and not np.array_equal(one.rows, other.rows)
 
 
 def _last(node: ast.expr) -> str:

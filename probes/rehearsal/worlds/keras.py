@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..asking import FORWARD
 from ..libraries import Call, base, function, method
-from ..objects import FORWARD
 from ..values import NOTHING, Library, Net, Optimizer, Routine, State, Tensor, Thing, Unknown, Weight
 from .gradients import stepped_by
 from .networks import function_of, layer, loaded, make_layer

@@ -7,9 +7,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...script_diff.vocabulary import word_set
+from ..asking import FORWARD
 from ..journal import Backward, Loaded, Switched, Taken
 from ..libraries import Call, function, method
-from ..objects import ASLEEP, FORWARD, home_of
+from ..objects import ASLEEP, home_of
 from ..values import (
     NOTHING,
     Instance,

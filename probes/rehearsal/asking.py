@@ -1,0 +1,109 @@
+"""A network that is asked: its forward is gone through, and the answer knows its question."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .expressions import ODD
+from .flowing import Flowing
+from .journal import Asked
+from .values import (
+    NOTHING,
+    Broken,
+    Net,
+    Routine,
+    Tensor,
+    Unknown,
+)
+
+if TYPE_CHECKING:
+    pass
+
+FORWARD = ("forward", "construct", "call", "__call__")
+
+
+class Asking(Flowing):
+    """Questions to networks."""
+
+    def ask(self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
+        """Ask a network: its forward is gone through; the outermost one is noted."""
+        if net.home == "keras":
+            return self.of_keras(net, given, named, node)
+        if net.home == "mindspore" and not self.taped and self.graph:
+            self.graph = False  # MindSpore records for gradient functions alone
+            try:
+                return self.ask(net, given, named, node)
+            finally:
+                self.graph = True
+        if net.layer:
+            return self.layer(net, given, named, node)
+        forward = next((f for n in FORWARD if net.kind and (f := net.kind.find(n))), None)
+        if self.inside_net or forward is None or self.is_loss(net):
+            return self._forward(net, forward, given, named, node)
+        return self.noted(net, given, named, node, lambda: self._forward(net, forward, given, named, node))
+
+    def noted(
+        self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST, run: Callable[[], Any]
+    ) -> Any:
+        """Note that a network is asked, and mark what it answers."""
+        number = len(self.asks)
+        tensors = list(self.tensors([*given, *named.values()]))
+        first = next((t for t in tensors if t.rows is not None), None)
+        event = Asked(
+            **self.now(node),
+            number=number,
+            net=net,
+            mode=net.mode,
+            graph=self.graph,
+            given=[*given, *named.values()],
+            version=net.version,
+            rows=first.rows if first is not None else None,
+            table=first.table if first is not None else 0,
+        )
+        self.asks[number] = event
+        self.note(event)
+        self.inside_net += 1
+        self.modal.append([])
+        try:
+            answer = run()
+        finally:
+            self.inside_net -= 1
+            event.modal = self.modal.pop()
+        return self.marked(answer, event, tensors, net)
+
+    def _forward(self, net: Net, found: Any, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
+        if found is None or not isinstance(found[1], Routine):
+            return Unknown("forward")
+        routine = Routine(found[1].node, found[1].around, net, found[0])
+        self.inside_net += 1
+        try:
+            return self.call_routine(routine, given, named, node)
+        except (*ODD, Broken) as error:
+            self.journal.notes.append(f"forward: {error}"[:200])
+            return Unknown("forward")
+        finally:
+            self.inside_net -= 1
+
+    def marked(self, answer: Any, event: Asked, tensors: list[Tensor], net: Net) -> Any:
+        """An answer that knows its question; of what is not known a tensor of all that went in."""
+        mark = frozenset((event.number,))
+        if isinstance(answer, Unknown):
+            weights = frozenset(w.serial for w in net.parameters() if w.trains)
+            made = self.joined_tensors("answer", tensors)
+            answer = made.like(deps=made.deps | weights if self.graph else NOTHING, scalar=False)
+            event.opaque = True
+        numbers = self.machine.numbers
+        if numbers is not None and isinstance(answer, Tensor) and event.rows is not None:
+            answer.number = numbers.answers(event.rows)
+        for one in self.tensors([answer]):
+            one.asked = one.asked | mark
+            if one.rows is None and not one.scalar:
+                one.rows, one.table = event.rows, event.table
+        return answer
+
+    @staticmethod
+    def is_loss(net: Net) -> bool:
+        """Whether what derives from a network's class is a loss or a metric: it has no weights."""
+        return not net.parameters()

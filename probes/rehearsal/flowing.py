@@ -1,0 +1,161 @@
+"""How tensors flow: what several of them make together, and what becomes of what is handed to the unknown."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from .journal import Asked
+from .statements import Statements
+from .values import (
+    NOTHING,
+    Instance,
+    Maybe,
+    Net,
+    Optimizer,
+    Scope,
+    Tensor,
+    Unknown,
+    Weight,
+)
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+
+class Flowing(Statements):
+    """Tensors that are joined, combined and lost sight of."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.yields: list[list[Any]] = []
+        self.nets: list[Net] = []
+        self.weights: dict[int, Weight] = {}
+        self.asks: dict[int, Asked] = {}
+        self.inside_net = 0
+        self.kept_elsewhere: frozenset[int] = NOTHING  # weights whose values went to what is not known
+        self.graph = True
+        self.modal: list[list[tuple[str, bool]]] = []
+        self.scopes: list[Scope] = []  # of the functions that are gone through
+        self.visited: set[ast.AST] = set()  # functions that were gone through
+        self.not_known: set[str] = set()  # names of functions of tensors that are not known
+        self.learning: list[bool] = []  # modes that Keras's networks are asked in, outermost first
+        self.taped = 0  # gradient tapes and steps of `fit` that are open
+
+    @property
+    def machine(self) -> Machine:
+        """This, as what it is a part of."""
+        return cast("Machine", self)
+
+    def tensors(self, values: list[Any], depth: int = 4) -> Iterator[Tensor]:
+        """All tensors among values, and in what they hold."""
+        for one in values:
+            if isinstance(one, Tensor):
+                yield one
+            elif depth and isinstance(one, (list, tuple)):
+                yield from self.tensors(list(one[:64]), depth - 1)
+            elif depth and isinstance(one, dict):
+                yield from self.tensors(list(one.values())[:64], depth - 1)
+            elif depth and isinstance(one, Instance) and not isinstance(one, Net):
+                yield from self.tensors(list(one.attributes.values())[:64], depth - 2 if depth > 1 else 0)
+
+    # ------------------------------------------------------------------------------------ what is not known
+
+    def unknown_call(
+        self, callee: Any, given: list[Any], named: dict[str, Any], node: ast.AST, name: str
+    ) -> Any:
+        """A call of what is not known: tensors in it go on, objects in it may have been changed."""
+        everything = [*given, *named.values()]
+        owner = callee if isinstance(callee, (Tensor, Net, Optimizer)) else None
+        self.escape(everything)
+        found = list(self.tensors([owner, *everything] if isinstance(owner, Tensor) else everything))
+        if isinstance(callee, Unknown):
+            self.kept_elsewhere |= frozenset(s for t in found for s in t.deps)
+        if found:
+            self.not_known.add(name or "unknown")
+            return self.joined_tensors(name or "unknown", found)
+        return Unknown(name or getattr(callee, "key", ""))
+
+    def escape(self, values: list[Any], depth: int = 3) -> None:
+        """Objects that are handed to something that is not known may be changed by it."""
+        for one in values:
+            if isinstance(one, (Net, Optimizer, Weight)):
+                one.escaped = True
+                held = one.parameters() if isinstance(one, Net) else getattr(one, "weights", [one])
+                self.machine.perhaps_cleared(held or [])
+            elif depth and isinstance(one, (list, tuple)):
+                self.escape(list(one[:64]), depth - 1)
+            elif depth and isinstance(one, dict):
+                self.escape(list(one.values())[:64], depth - 1)
+
+    def joined_tensors(self, name: str, found: list[Tensor]) -> Tensor:
+        """A tensor made of several, by something that is done to them."""
+        made = Tensor(deps=NOTHING)
+        if len(found) > 1 and not self.inside_net:
+            self.machine.meet(found)
+        for one in found:
+            if made.rows is None and one.rows is not None:
+                made.rows, made.table = one.rows, one.table
+            elif one.rows is not None and _other_rows(made, one):
+                made.mixed = True
+            made.fits |= one.fits
+            made.by |= one.by
+            made.vague, made.mixed = made.vague or one.vague, made.mixed or one.mixed
+            made.deps |= self.reaching(one)
+            made.asked |= one.asked
+            made.held |= one.held
+            made.drawn = made.drawn or one.drawn
+            if len(one.done) > len(made.done):
+                made.done = one.done
+        made.scale = found[0].scale if len(found) == 1 else 1.0
+        made.done = (*made.done[-39:], name)
+        made.scalar = all(t.scalar for t in found)
+        if not self.graph:
+            made.deps = NOTHING
+        return made
+
+    @staticmethod
+    def reaching(one: Tensor) -> frozenset[int]:
+        """The weights that a gradient through a tensor would reach; of a weight itself it is the weight."""
+        if isinstance(one, Weight):
+            return frozenset((one.serial,)) if one.trains and not one.buffer else NOTHING
+        return one.deps
+
+    def combined(self, name: str, given: list[Any], function: Callable[[Any, Any], Any] | None) -> Any:
+        """Two values, one at least a tensor, and an operator."""
+        numbers = [g.number if isinstance(g, Tensor) else g for g in given]
+        found = list(self.tensors(given))
+        made = self.joined_tensors(name, found)
+        if len(found) == 1 and len(given) == 2:
+            made.scale = _scaled(name, given, found[0])
+        elif len({t.scale for t in found if t.asked}) == 1:
+            made.scale = next(t.scale for t in found if t.asked)
+        if any(isinstance(g, (Unknown, Maybe)) for g in given):
+            return made
+        if function is not None and all(
+            isinstance(n, (bool, int, float, np.ndarray, np.generic)) for n in numbers
+        ):
+            made.number = function(*numbers)
+        return made
+
+
+def _scaled(name: str, given: list[Any], held: Tensor) -> float | None:
+    """The constant of a figure after it was multiplied or divided by a number."""
+    other = given[1] if given[0] is held else given[0]
+    if name not in ("mul", "div") or held.scale is None:
+        return held.scale
+    if isinstance(other, bool) or not isinstance(other, (int, float)) or not other:
+        return None
+    if name == "mul":
+        return held.scale * other
+    return held.scale / other if given[0] is held else None
+
+
+def _other_rows(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors hold as many samples, and other ones: a sample is mixed with another one."""
+    if one.rows is None or other.rows is None or len(one.rows) != len(other.rows):
+        return False
+    return one.table == other.table and not np.array_equal(one.rows, other.rows)
