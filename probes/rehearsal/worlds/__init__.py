@@ -2,10 +2,12 @@
 
 from . import (
     columns,
+    containers,
     draws,
     frames,
     frameworks,
     listings,
+    modules,
     networks,
     python,
     samples,
@@ -27,6 +29,7 @@ __all__ = [
     "as_column",
     "batches",
     "columns",
+    "containers",
     "draws",
     "field_of",
     "frames",
@@ -37,6 +40,7 @@ __all__ = [
     "layer",
     "listings",
     "masked",
+    "modules",
     "networks",
     "part_of",
     "python",

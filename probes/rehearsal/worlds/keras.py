@@ -344,7 +344,7 @@ def file_key(path: Any) -> str:
 
 @function("load_model", "clone_model", of=KERAS)
 def _loaded_model(call: Call) -> Any:
-    from .python import copied
+    from .modules import copied
 
     held = call.given[0] if call.given else Unknown("model")
     if call.callee.last == "clone_model" and isinstance(held, Net):

@@ -9,7 +9,7 @@ import numpy as np
 from ..libraries import Call, function, method
 from ..values import Frame, Tensor, Unknown
 from .frames import RECORDS, frame
-from .python import Path
+from .modules import Path
 
 if TYPE_CHECKING:
     from ..machine import Machine

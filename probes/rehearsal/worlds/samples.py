@@ -10,8 +10,8 @@ import numpy as np
 
 from ..libraries import Call, function, method
 from ..values import Data, Instance, Loader, Tensor, Unknown
+from .modules import Path
 from .parts import several
-from .python import Path
 
 if TYPE_CHECKING:
     from ..machine import Machine

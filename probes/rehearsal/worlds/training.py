@@ -20,8 +20,8 @@ from ..values import (
     Unknown,
     Weight,
 )
+from .modules import Path, copied
 from .networks import backward
-from .python import Path, copied
 
 if TYPE_CHECKING:
     from ..machine import Machine
