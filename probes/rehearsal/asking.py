@@ -97,6 +97,7 @@ class Asking(Flowing):
         numbers = self.machine.numbers
         if numbers is not None and isinstance(answer, Tensor) and event.rows is not None:
             answer.number = numbers.answers(event.rows)
+            answer.done = ()  # only what is done to the answer counts
         for one in self.tensors([answer]):
             one.asked = one.asked | mark
             if one.rows is None and not one.scalar:

@@ -1,0 +1,54 @@
+"""Figures worked out on made answers: of numbers, of yes and no, of classes with padding."""
+
+from __future__ import annotations
+
+import pytest
+
+from ._program import told
+
+REALS = (
+    ("F.cross_entropy(net(x), y)", "F.mse_loss(net(x).squeeze(1), y)"),
+    ("nn.Linear(width, 3)", "nn.Linear(width, 1)"),
+    ("hits += (net(x).argmax(1) == y).sum()", "hits += (net(x).squeeze(1) - y).abs().sum()"),
+    ("val acc", "val mae"),
+    ("test acc", "test mae"),
+    ("if acc > best", "if acc < best"),
+)
+YES = (
+    ("F.cross_entropy(net(x), y)", "F.binary_cross_entropy_with_logits(net(x).squeeze(1), y)"),
+    ("nn.Linear(width, 3)", "nn.Linear(width, 1)"),
+    ("net(x).argmax(1) == y", "(net(x).squeeze(1) > 0).float() == y"),
+)
+SUM = "(net(x).squeeze(1) - y).abs().sum()"
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        (*REALS, (SUM, "(net(x).squeeze(1) - y).sum().abs()")),
+        (*REALS, (SUM, "(net(x).squeeze(1) - y).pow(2).sum()")),
+        (*YES, ("squeeze(1) > 0)", "squeeze(1).abs() > 0.2)")),
+        (*YES, ("count += len(y)", "count += 2 * len(y)")),
+    ],
+)
+def test_a_figure_that_is_another(edits: tuple[tuple[str, str], ...]) -> None:
+    assert "worked-otherwise" in told(*edits)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        REALS,
+        YES,
+        (*REALS, ("return hits / count", "return 37.5 * hits / count")),
+        (*REALS, (SUM, "(net(x).squeeze(1).exp() - y.exp()).abs().sum()")),
+        (*REALS, (SUM, "(net(x).squeeze(1).clamp(min=0) - y).abs().sum()")),
+        (*YES, ("(net(x).squeeze(1) > 0)", "(torch.sigmoid(net(x).squeeze(1)) > 0.3)")),
+        (
+            ("net(x).argmax(1) == y)", "(net(x).argmax(1) == y) & (y != 0))"),
+            ("count += len(y)", "count += (y != 0).sum().item()"),
+        ),
+    ],
+)
+def test_a_figure_in_another_unit_or_by_another_cut_is_right(edits: tuple[tuple[str, str], ...]) -> None:
+    assert told(*edits) == set()
