@@ -102,13 +102,14 @@ def _truth(machine: Machine) -> tuple[str, str] | None:
     found = set()
     learnt = taught(machine)
     for name, given in machine.losses:
-        task = next((t for t, ask in _KINDS if ask.match(name)), None)
         answers = [g for g in given if g.asked & learnt]
-        others = [g for g in given if not g.asked]
-        marks = [m for g in others for m in g.held if m.startswith("<")]
-        if task is None or len(answers) != 1 or len(others) != 1 or len(marks) != 1:
+        if not answers:
+            continue  # of an evaluation
+        task = next((t for t, ask in _KINDS if ask.match(name)), None)
+        marks = {m for g in given if not g.asked for m in g.held if m.startswith("<")}
+        if task is None or len(answers) != 1 or len(marks) != 1:
             return None
-        found.add((task, marks[0]))
+        found.add((task, marks.pop()))
     return found.pop() if len(found) == 1 else None
 
 
