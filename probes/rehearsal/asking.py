@@ -99,6 +99,7 @@ class Asking(Flowing):
             answer.number = numbers.answers(event.rows)
             answer.done = ()  # only what is done to the answer counts
         for one in self.tensors([answer]):
+            event.reaches |= self.reaching(one)
             one.asked = one.asked | mark
             if one.rows is None and not one.scalar:
                 one.rows, one.table = event.rows, event.table

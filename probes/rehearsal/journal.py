@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .values import Net, Optimizer, Schedule, State, Weight
+from .values import NOTHING, Net, Optimizer, Schedule, State, Weight
 
 
 @dataclass(eq=False)
@@ -36,6 +36,7 @@ class Asked(Event):
     table: int
     modal: list[tuple[str, bool]] = field(default_factory=list)
     opaque: bool = False  # its forward was not understood
+    reaches: frozenset[int] = NOTHING  # the weights that a gradient through the answer would reach
 
 
 @dataclass(eq=False)

@@ -183,6 +183,7 @@ class Net(Instance):
     node: ast.AST | None = None
     version: int = 0  # grows with each step that moves it and each load
     escaped: bool = False  # handed to something that is not known
+    unsure: bool = False  # its mode was set to what is not known
     opaque: bool = False  # of a library: its weights are one tensor, its layers are not known
     home: str = ""  # the library's first name where it is not PyTorch: "keras", "mindspore", "paddle"
 

@@ -39,7 +39,11 @@ def scored_in_training(machine: Machine) -> Iterator[Verdict]:
     """Figures of held-out data are told of answers that are given in training mode."""
     if not trains(machine):
         return
-    asks = [a for a in scored(machine) if a.modal and any(w.moved for w in a.net.parameters())]
+    asks = [
+        a
+        for a in scored(machine)
+        if a.modal and not a.net.unsure and any(w.moved for w in a.net.parameters())
+    ]
     on = [a for a in asks if any(mode for _, mode in a.modal)]
     if on and len(on) == len(asks) and not on[0].guessed:
         layers = sorted({name for name, mode in on[0].modal if mode})

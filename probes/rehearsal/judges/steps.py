@@ -72,6 +72,7 @@ def unreached(machine: Machine) -> Iterator[Verdict]:
         return
     held = {w.serial for o in known for w in o.weights or ()}
     reached = {s for e in machine.journal.of(Backward) for s in e.reached}
+    told = {s for a in machine.asks.values() for s in a.reaches}  # cut outside of the network, on purpose
     for net in {id(a.net): a.net for a in machine.asks.values() if not a.opaque}.values():
         if any(n.opaque for n in net.nets()):
             continue
@@ -82,7 +83,7 @@ def unreached(machine: Machine) -> Iterator[Verdict]:
             mine = [w for w in inner.weights.values() if w.trains and not w.buffer and w.serial in held]
             if not mine or not getattr(inner, "used", 0) or inner.opaque:
                 continue
-            if any(w.serial in machine.kept_elsewhere for w in mine):
+            if any(w.serial in machine.kept_elsewhere or w.serial in told for w in mine):
                 continue
             if not any(w.serial in reached for w in mine) and not any(n.escaped for n in net.nets()):
                 others = [w for w in net.parameters() if w.serial in reached]

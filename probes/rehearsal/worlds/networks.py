@@ -244,7 +244,7 @@ def _switched(call: Call) -> Any:
     if call.callee.name == "eval":
         asked = False
     if isinstance(asked, Unknown) or not isinstance(asked, (bool, int)):
-        net.escaped = True
+        net.escaped = net.unsure = True
         return net
     for one in net.nets():
         own = one.kind.find("train") if one.kind is not None and one is not net else None

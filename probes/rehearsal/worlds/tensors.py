@@ -473,6 +473,8 @@ def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
             return owner.like(
                 number=owner.number.T if name == "T" and isinstance(owner.number, np.ndarray) else None
             )
+        if name == "data" and not {"pack_padded_sequence", "pack_sequence"}.isdisjoint(owner.done):
+            return owner  # the values of a packed sequence
         if name == "data":
             view = owner.like(deps=NOTHING, number=owner.number)
             view.done = (*view.done, "<data>")
