@@ -57,7 +57,9 @@ def _are_weights(source: Script, name: str) -> bool:
     """`weights = model.trainable_variables`: added to and taken back from (sharpness-aware), no sums."""
     return any(
         name in map(unparse, n.targets)
-        and re.search(r"trainable_(?:variables|weights|params)", unparse(n.value))
+        and re.fullmatch(
+            r"(?:list\()?[\w.]*trainable_(?:variables|weights|params)(?:\(\))?\)?", unparse(n.value)
+        )
         for n in source.of(ast.Assign)
     )
 

@@ -215,7 +215,7 @@ def test_options_of_a_table_are_those_of_the_call(tmp_path: Path) -> None:
 
 
 def test_another_number_in_the_table_is_seen(tmp_path: Path) -> None:
-    found = present(tmp_path, OPTIONS.replace('"lr": 0.001', '"lr": 0.00001'), TRAIN)
+    found = present(tmp_path, OPTIONS.replace('"lr": 0.001', '"lr": 0.0001'), TRAIN)
     assert "lr-below-benchmark" in found
 
 
