@@ -9,7 +9,8 @@ import numpy as np
 from ..expressions import doubtful
 from ..libraries import Call, function, method
 from ..values import Tensor, Unknown
-from .tensors import ARRAYS, LARGEST, anything
+from .known_numbers import LARGEST
+from .tensors import ARRAYS, anything
 
 if TYPE_CHECKING:
     from ..machine import Machine

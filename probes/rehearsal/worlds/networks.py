@@ -21,7 +21,8 @@ from ..values import (
     Unknown,
     Weight,
 )
-from .tensors import anything, computed
+from .known_numbers import computed
+from .tensors import anything
 
 if TYPE_CHECKING:
     from ..machine import Machine

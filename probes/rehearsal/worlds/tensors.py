@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...made_numbers.arrays import SAME as SAME_NUMBERS
-from ...made_numbers.arrays import Pair, of_arrays
+from ...made_numbers.arrays import Pair
 from ...script_diff.vocabulary import word_set
 from ..expressions import PLAIN
 from ..libraries import Call, function, method
@@ -27,6 +26,7 @@ from ..values import (
     Weight,
 )
 from .frames import Groups, Places, frame_field, frame_item, set_part
+from .known_numbers import LARGEST, by_numpy, computed, plain_of
 from .parts import part
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 Named = dict[str, Any]
 ARRAYS = ("torch.", "numpy.", "tensorflow.", "mindspore.", "jax.", "cupy.", "keras.")
-LARGEST = 100_000
 
 # what cuts the graph
 CUTS = word_set(
@@ -75,7 +74,7 @@ _DRAWS = word_set(
 @function("arange", "linspace", "zeros", "ones", "empty", "full", "eye", of=ARRAYS)
 def _filled(call: Call) -> Any:
     name = call.callee.last
-    plain = [_plain(g) for g in call.given]
+    plain = [plain_of(g) for g in call.given]
     sizes = plain[0] if plain and isinstance(plain[0], (tuple, list)) else plain
     small = all(
         isinstance(p, (int, float))
@@ -155,7 +154,7 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
     if name in PICKS and made.rows is not None and not _along(given[:0], named):
         made.vague = True
     if name in _WITH_NUMBERS and len(found) <= 200:
-        number = _computed(name, given, named)
+        number = by_numpy(name, given, named)
         if isinstance(number, list):
             return [made.like(number=n, rows=None) for n in number]
         if isinstance(number, tuple):
@@ -170,23 +169,6 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
             return tuple(made.like(number=n) for n in number)
         made.number = number
     return made
-
-
-def computed(name: str, given: list[Any], named: Named) -> Any:
-    """What a function of arrays comes to, or None where a value is not known or the function is not."""
-    plain = [_plain(g) for g in given]
-    keys = {k: _plain(v) for k, v in named.items() if k not in ("device", "dtype", "non_blocking")}
-    if name not in SAME_NUMBERS and any(
-        p is None and g is not None for p, g in zip(plain, given, strict=True)
-    ):
-        return None
-    if (plain and plain[0] is None) or any(v is None and named[k] is not None for k, v in keys.items()):
-        return None
-    try:
-        found = of_arrays(name, plain, keys, places=True)
-    except Exception:
-        return None
-    return found if isinstance(found, (np.ndarray, np.generic, int, float, Pair)) else None
 
 
 def _gathered(machine: Machine, name: str, held: Any) -> Any:
@@ -225,30 +207,6 @@ def joined(machine: Machine, parts: list[Tensor], name: str) -> Tensor:
     if all(isinstance(n, np.ndarray) and n.ndim for n in numbers):
         made.number = np.concatenate(numbers) if all(n.ndim == 1 for n in numbers) else None
     return made
-
-
-def _computed(name: str, given: list[Any], named: Named) -> Any:
-    plain = [_plain(g) for g in given]
-    keys = {k: _plain(v) for k, v in named.items() if k not in ("device", "dtype")}
-    if any(p is None for p in plain) or any(v is None for v in keys.values()):
-        return None
-    name = {"cat": "concatenate"}.get(name, name)
-    keys = {"axis" if k == "dim" else k: v for k, v in keys.items()}
-    if name in ("repeat", "tile") and any(np.size(p) * np.size(plain[0]) > LARGEST for p in plain[1:]):
-        return None
-    try:
-        return getattr(np, name)(*plain, **keys)
-    except Exception:
-        return None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.number
-    if isinstance(value, (list, tuple)):
-        held = [_plain(v) for v in value]
-        return None if any(h is None for h in held) else type(value)(held)
-    return value if isinstance(value, (bool, int, float, str, np.ndarray, range)) else None
 
 
 def changed(machine: Machine, name: str, given: list[Any], named: Named, found: list[Tensor]) -> Tensor:
