@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .expressions import ODD
 from .flowing import Flowing
@@ -17,9 +17,6 @@ from .values import (
     Tensor,
     Unknown,
 )
-
-if TYPE_CHECKING:
-    pass
 
 FORWARD = ("forward", "construct", "call", "__call__")
 

@@ -6,7 +6,7 @@ import ast
 import copy as copying
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,19 +14,11 @@ import numpy as np
 from ..scripts.syntax import Script
 from .journal import Event, Journal
 from .values import (
-    Bound,
-    Data,
     Instance,
-    Kind,
     Library,
-    Loader,
     Maybe,
-    Net,
-    Partial,
-    Raised,
     Routine,
     Scope,
-    State,
     Tensor,
     TooLong,
     Unknown,
@@ -446,11 +438,6 @@ def doubtful(value: Any) -> Any:
     return value
 
 
-def loaded(target: ast.expr) -> ast.expr:
-    """The same as a target, to be read."""
-    return target
-
-
 def _whole(value: Any) -> Any:
     if isinstance(value, Tensor) and value.number is not None and np.size(value.number) == 1:
         return int(np.asarray(value.number).reshape(-1)[0])
@@ -463,19 +450,3 @@ def _large(left: Any, right: Any) -> bool:
             return True
     both = isinstance(left, int) and isinstance(right, int)
     return both and (abs(left) > 10**30 or abs(right) > 10**30)
-
-
-__all__ = [
-    "AbstractContextManager",
-    "Bound",
-    "Data",
-    "Expressions",
-    "Kind",
-    "Library",
-    "Loader",
-    "Net",
-    "Partial",
-    "Raised",
-    "State",
-    "loaded",
-]

@@ -20,12 +20,11 @@ from .expressions import ODD, PLAIN
 from .journal import Asked, Backward, Cleared, Journal, Round, Stepped, Told, Written
 from .libraries import Call, find_method
 from .numbers import Numbers
-from .objects import Manager, Namespace, Objects
+from .objects import Manager, Objects
 from .values import (
     Bound,
     Broken,
     Continued,
-    Data,
     Ended,
     Fit,
     Instance,
@@ -41,7 +40,6 @@ from .values import (
     Routine,
     Schedule,
     Scope,
-    State,
     Tensor,
     Thing,
     TooLong,
@@ -425,16 +423,3 @@ def rehearsed(source: Script) -> Machine:
     machine = Machine(source)
     machine.run()
     return machine
-
-
-__all__ = [
-    "BATCHES",
-    "Data",
-    "Defaults",
-    "Machine",
-    "Namespace",
-    "Optimizer",
-    "Schedule",
-    "State",
-    "rehearsed",
-]

@@ -8,11 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .asking import Asking
-from .expressions import PLAIN
 from .libraries import METHODS, Call, find_function, find_method, find_start
 from .values import (
     Bound,
-    Data,
     Instance,
     Kind,
     Library,
@@ -22,7 +20,6 @@ from .values import (
     Returned,
     Routine,
     Scope,
-    State,
     Unknown,
     Weight,
 )
@@ -53,7 +50,6 @@ HOMES = {
     "paddle": "paddle",
 }
 ASLEEP = ("keras", "mindspore")  # their networks begin in evaluation mode
-_WRAPPERS = ("wraps", "staticmethod", "property", "cached_property", "classmethod")
 
 
 class Objects(Asking):
@@ -537,6 +533,3 @@ def _fields(kind: Kind) -> list[tuple[str, ast.AnnAssign, Kind]]:
             if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name):
                 found[s.target.id] = (s.target.id, s, one)
     return list(found.values())
-
-
-__all__ = ["PLAIN", "Data", "Manager", "Namespace", "Objects", "State"]

@@ -6,24 +6,18 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from .expressions import Expressions, loaded
+from .expressions import Expressions
 from .journal import Asked, Round
 from .values import (
-    Bound,
     Broken,
     Continued,
-    Instance,
     Kind,
     Library,
     Loader,
-    Maybe,
-    Net,
     Raised,
     Returned,
     Routine,
     Scope,
-    State,
-    Tensor,
     Unknown,
 )
 
@@ -115,7 +109,7 @@ class Statements(Expressions):
             self.bind(node.target, self.value(node.value, scope), scope)
 
     def _do_augassign(self, node: ast.AugAssign, scope: Scope) -> None:
-        left = self.value(loaded(node.target), scope)
+        left = self.value(node.target, scope)
         right = self.value(node.value, scope)
         if isinstance(left, list) and isinstance(node.op, ast.Add):
             left.extend(self.items(right, node))
@@ -352,6 +346,3 @@ def _leaves(body: list[ast.stmt]) -> bool:
     if isinstance(end, ast.Expr) and isinstance(end.value, ast.Call):
         return ast.unparse(end.value.func) in ("sys.exit", "exit", "quit", "os._exit", "parser.error")
     return False
-
-
-__all__ = ["Bound", "Instance", "Maybe", "Net", "State", "Statements", "Tensor"]

@@ -299,7 +299,6 @@ class Scaler:
     """A gradient scaler."""
 
     node: ast.AST
-    unscaled: bool = False
 
 
 @dataclass(eq=False)
@@ -365,15 +364,6 @@ class Scope:
                 return scope.names[name]
             scope = scope.around
         return None
-
-    def has(self, name: str) -> bool:
-        """Whether the name is known."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return True
-            scope = scope.around
-        return False
 
     def put(self, name: str, value: Any) -> None:
         """Give a name a value, here or where it was declared to be."""

@@ -79,6 +79,3 @@ def _after_loops(machine: Machine) -> Iterator[tuple[Told, set[int], set[int]]]:
         rounds = {a.loops[-1][1] for a in machine.asks.values() if a.number in others}
         if len(rounds) == len(others):
             yield event, mine, others
-
-
-__all__ = ["last_batch_only", "never_reset", "taught"]

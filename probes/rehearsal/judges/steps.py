@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..journal import Backward, Cleared, Scheduled, Stepped
+from ..journal import Backward, Cleared, Stepped
 from ..machine import Machine
-from ..values import Net, Schedule, Tensor, Weight
+from ..values import Net, Tensor, Weight
 from .verdict import Verdict, optimizers, trains
-
-_EACH_STEP = ("OneCycleLR", "CyclicLR", "get_linear_schedule_with_warmup", "get_cosine_schedule_with_warmup")
 
 
 def stale_gradients(machine: Machine) -> Iterator[Verdict]:
@@ -34,13 +32,6 @@ def lost_gradients(machine: Machine) -> Iterator[Verdict]:
     gone = {n for e in lost for n in e.lost}
     if lost and len(gone) * 2 >= len(backwards) and not lost[0].guessed and machine.journal.of(Stepped):
         yield Verdict("lost", lost[0].node, "gradients are cleared before a step has used them")
-
-
-def early_schedule(machine: Machine) -> Iterator[Verdict]:
-    """A schedule that goes on before the first step of its optimizer."""
-    first = next((e for e in machine.journal.of(Scheduled) if e.after >= 0), None)
-    if first is not None and first.after == 0 and trains(machine) and not first.guessed:
-        yield Verdict("early-schedule", first.node, "the schedule goes on before the optimizer's first step")
 
 
 def left_out(machine: Machine) -> Iterator[Verdict]:
@@ -118,9 +109,6 @@ def owner_of(net: Net, weight: Weight) -> str:
             return name or one.layer or "itself"
         waiting += [(f"{name}.{k}".lstrip("."), c) for k, c in one.children.items() if isinstance(c, Net)]
     return "a layer"
-
-
-__all__ = ["Schedule", "early_schedule", "left_out", "lost_gradients", "stale_gradients", "unreached"]
 
 
 def undivided(machine: Machine) -> Iterator[Verdict]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from ..journal import Asked, Backward, Event, Stepped, Told
+from ..journal import Asked, Backward, Stepped, Told
 from ..machine import Machine
 from ..values import Optimizer, Tensor
 
@@ -50,23 +48,3 @@ def scored(machine: Machine) -> list[Asked]:
     learnt = taught(machine)
     told = {n for e in machine.journal.of(Told) for n in e.value.asked}
     return [a for a in machine.asks.values() if a.number not in learnt and not a.graph and a.number in told]
-
-
-def rounds(event: Event) -> tuple[int, ...]:
-    """The rounds of the loops around an event, outermost first."""
-    return tuple(n for _, n in event.loops)
-
-
-def within(event: Event, loop: ast.AST) -> bool:
-    """Whether an event stands in a loop."""
-    return any(node is loop for node, _ in event.loops)
-
-
-def first_of_each(verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
-    """One verdict of each kind at each place."""
-    seen: set[tuple[str, Any]] = set()
-    for one in verdicts:
-        key = (one.kind, getattr(one.node, "lineno", 0))
-        if key not in seen:
-            seen.add(key)
-            yield one

@@ -353,7 +353,6 @@ def _loaded_model(call: Call) -> Any:
     if isinstance(kept, State) and isinstance(kept.net, Net):
         made = copied(call.machine, kept.net, {})
         made.version = kept.now
-        made.loaded_from = (kept.net, kept.now)
         return made
     made = make_layer(call.machine, "load_model", [], {}, call.node, "keras")
     made.opaque = True

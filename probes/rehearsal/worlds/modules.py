@@ -55,7 +55,6 @@ def copied(machine: Machine, value: Any, done: dict[int, Any], *, deep: bool = T
         made = done[id(value)] = copying.copy(value)
         made.serial = len(machine.nets)
         machine.nets.append(made)
-        made.copy_of = value
         made.children = {k: copied(machine, v, done) for k, v in value.children.items()}
         made.weights = {k: copied(machine, v, done) for k, v in value.weights.items()}
         made.attributes = {k: copied(machine, v, done) for k, v in value.attributes.items()}

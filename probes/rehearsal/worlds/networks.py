@@ -13,7 +13,6 @@ from ..libraries import Call, function, method
 from ..objects import ASLEEP, home_of
 from ..values import (
     NOTHING,
-    Instance,
     Net,
     Routine,
     State,
@@ -22,7 +21,6 @@ from ..values import (
     Weight,
 )
 from .known_numbers import computed
-from .tensors import anything
 
 if TYPE_CHECKING:
     from ..machine import Machine
@@ -401,8 +399,6 @@ def _buffered(call: Call) -> Any:
     "summary",
 )
 def _hooks(call: Call) -> Any:
-    if "hook" in call.callee.name:
-        call.callee.owner.hooked = True
     return Unknown(call.callee.name)
 
 
@@ -434,7 +430,6 @@ def loaded(machine: Machine, net: Any, state: Any, node: ast.AST) -> None:
     machine.note(Loaded(**machine.now(node), net=net, state=held, version=before))
     if held is not None and isinstance(held.net, Net):
         net.version = held.now if held.net is net else net.version
-        net.loaded_from = (held.net, held.now)
     else:
         machine.versions += 1
         net.version = machine.versions
@@ -600,6 +595,3 @@ def _initialised(call: Call) -> Any:
     if isinstance(held, Weight):
         call.machine.written(held, call.given[1:], f"init.{call.callee.last}", call.node)
     return held
-
-
-__all__ = ["Instance", "anything", "backward", "layer", "loaded"]

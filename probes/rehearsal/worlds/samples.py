@@ -114,7 +114,6 @@ def _known_set(call: Call) -> Any:
     )
     made = Data(np.arange(call.machine.tables[table][1]), table, call.node, None, call.callee.last)
     made.transform = call.named.get("transform")  # type: ignore[attr-defined]
-    made.target_transform = call.named.get("target_transform")  # type: ignore[attr-defined]
     return made
 
 

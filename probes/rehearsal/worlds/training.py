@@ -10,8 +10,6 @@ from ...readers.script import OPTIMIZERS
 from ..journal import Saved, Scheduled, Stepped
 from ..libraries import Call, function, method
 from ..values import (
-    Instance,
-    Net,
     Optimizer,
     Scaler,
     Schedule,
@@ -246,7 +244,6 @@ def _scaler_step(call: Call) -> Any:
 
 @method(Scaler, "unscale_", "update", "get_scale", "is_enabled")
 def _unscaled(call: Call) -> Any:
-    call.callee.owner.unscaled = call.callee.name == "unscale_"
     return Unknown("scale") if call.callee.name in ("get_scale", "is_enabled") else None
 
 
@@ -341,6 +338,3 @@ def _accelerated(call: Call) -> Any:
     if name == "clip_grad_norm_":
         return Tensor(scalar=True)
     return None
-
-
-__all__ = ["Instance", "Net", "State", "scheduled", "step"]
