@@ -379,9 +379,12 @@ class _Analysis:
         first = next((s for s in self.steps if s[1] == self.first and s[2] == "bare"), None)
         if first is None or step[0] > keys.PLURAL or self.before[self.first].strip() != "[":
             return None
-        whole, steps = (
-            to_float(self.tokens[self.totals[s[1]]]) for s in (first, step) if s[1] in self.totals
-        )
+        if first[1] not in self.totals or step is first:
+            return None
+        whole = to_float(self.tokens[self.totals[first[1]]])
+        if step[1] not in self.totals:
+            return first[1]
+        steps = to_float(self.tokens[self.totals[step[1]]])
         return first[1] if whole and steps and steps > whole and steps % whole == 0 else None
 
     def _averages(self, step: tuple[int, int, StepKind] | None) -> Iterator[Metric]:

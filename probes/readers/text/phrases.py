@@ -349,7 +349,7 @@ _WARNINGS = (
     ),
     _rule(
         "known-warning",
-        r"trainable params: 0 ",
+        r"(?<!non[- _])\btrainable (?:params|parameters|weights)\s*[:=]\s*0(?![\d.,])",
         r"does not (?:have|contain) (?:a |any )?trainable (?:param|variable|weight)",
         data="nothing-trainable",
     ),

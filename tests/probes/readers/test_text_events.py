@@ -68,6 +68,8 @@ ROW = "step 1 loss 2.0\n"
         ("WARNING:tensorflow:Value in checkpoint could not be found in the restored object: (root).encoder.kernel", "checkpoint-keys-mismatch", ""),
         ("Received a label value of 10 which is outside the valid range of [0, 10).  Label values: 3 10 8", "device-assert", ""),
         ("NaN or Inf found in input tensor.", "non-finite-value", "tensor"),
+        ("trainable params: 0 || all params: 124,734,720 || trainable%: 0.0", "known-warning", "nothing-trainable"),
+        (" Trainable params: 0 (0.00 B)", "known-warning", "nothing-trainable"),
     ],
 )  # fmt: skip
 def test_phrases(tmp_path: Path, line: str, kind: str, data: str) -> None:
@@ -95,6 +97,9 @@ def test_phrases(tmp_path: Path, line: str, kind: str, data: str) -> None:
         "Gradient accumulation steps mismatch: GradientAccumulationPlugin has 1, DeepSpeed config has 4. Using DeepSpeed's value.",
         "Warning: Device do not support double dtype now, dtype cast repalce with float.",
         "double BOS tokens were removed from 3 samples",
+        " Non-trainable params: 0 (0.00 B)",
+        "non trainable parameters: 0",
+        "trainable params: 0.5M of 7M",
     ],
 )
 def test_what_is_no_event(tmp_path: Path, line: str) -> None:

@@ -37,6 +37,8 @@ from ._text import curve, file_of, names, points, read
         ("Epoch 1, loss: tensor(2.5, device='cuda:0', grad_fn=<NllLossBackward>)\n", "epoch", [(1, 2.5)]),
         ("{'epoch': 1, 'train_loss': 0.5}\n{'epoch': 2, 'train_loss': 0.4}\n", "epoch", [(1, 0.5), (2, 0.4)]),
         ("step 1,234 loss 9,097.5\n", "step", [(1234, 9097.5)]),
+        ("[01/20] it 8 tr_loss=1.5\n[01/20] it 16 tr_loss=1.4\n", "iteration", [(8, 1.5), (16, 1.4)]),
+        ("[1][10/400] step 10: loss=2.0\n[1][20/400] step 20: loss=1.9\n", "step", [(10, 2.0), (20, 1.9)]),
     ],
 )
 def test_the_training_loss(tmp_path: Path, text: str, unit: str, expected: list[tuple[float, float]]) -> None:

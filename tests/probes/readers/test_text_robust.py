@@ -328,3 +328,24 @@ def test_words_are_put_into_english_part_by_part(monkeypatch: pytest.MonkeyPatch
     assert len(points(parts, "train/loss")) == 51
     assert curve(parts, "train/loss").lines is not None
     assert np.array_equal(curve(parts, "train/loss").lines, curve(whole, "train/loss").lines)
+
+
+HEADS = (
+    "[1/5] ",
+    "[007] ",
+    "Epoch 1/5 ",
+    "(1/5) ",
+    "[10/400] ",
+    "1/5 ",
+    "[1][10/400] ",
+    "step 10: ",
+    "it 10/40 ",
+)
+
+
+@pytest.mark.parametrize("first", HEADS)
+@pytest.mark.parametrize("second", HEADS)
+def test_any_two_counts_before_a_loss_are_read(first: str, second: str) -> None:
+    """However a line counts, its loss is read: no beginning of a line costs the file."""
+    rows = "".join(f"{first}{second}loss=0.{9 - i}\n" for i in range(3))
+    assert [s.name for s in parse(rows.encode()).series] == ["loss"]
