@@ -147,6 +147,9 @@ _BATCH_NORM_MODELS = re.compile(
 )
 
 
+_OTHER_NORMS = re.compile(r"\b(?:Layer|Group|Instance|RMS)Norm(?:[123]d|alization)?\(")
+
+
 @probe("config:batch_size")
 def batch_norm_small_batch(view: View, limit: float) -> Finding:
     """Batch normalisation over fewer than `limit` samples per device."""
@@ -171,6 +174,8 @@ def batch_norm_small_batch(view: View, limit: float) -> Finding:
         return unknown(
             "batch normalisation of vectors refuses one sample: batches are made elsewhere", **rest
         )
+    if norm == "batchnorm" and any(_OTHER_NORMS.search(s) for s in run.scripts.values()):
+        return unknown("the scripts hold models of other normalisation too; which trains is not seen", **rest)
     if norm == "batchnorm" or (norm is None and _BATCH_NORM_MODELS.match(str(value_of(run, "model") or ""))):
         return present(f"batch normalisation over {size:g} samples per device", **rest)
     if norm is not None:

@@ -46,7 +46,7 @@ def updates(source: Script) -> tuple[ast.Call, ...]:
     MindSpore's `optimizer(gradients)`, a call of a cell
     that does one step of training.
     """
-    found = [*source.steps, *source.named("apply_gradients", "apply_updates")]
+    found = [*source.steps, *source.named("apply_gradients", "apply_gradient", "apply_updates")]
     found += [c for c in source.named("apply", "stateless_apply") if source.is_optimizer_step(c)]
     cells = _step_cells(source)
     called = source.optimizers if "mindspore" in source.frameworks else frozenset()

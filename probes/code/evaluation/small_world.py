@@ -167,6 +167,8 @@ class World:
         if isinstance(one, Scores):  # wherever the threshold lies, it chooses
             if isinstance(node.ops[0], (ast.Gt, ast.GtE)):
                 return one.kinds.astype(bool)
+            if isinstance(node.ops[0], (ast.Lt, ast.LtE)) and _is_fraction(node.comparators[0]):
+                raise Unknown(unparse(node))  # of a distance the small ones say yes
             one = decided_kinds(one)
         other = decided_kinds(self.of(node.comparators[0], batch, depth - 1))
         need_numbers(node, one, other)
@@ -678,3 +680,7 @@ class World:
             if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 return None
         return None
+
+
+def _is_fraction(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, float)

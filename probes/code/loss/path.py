@@ -312,6 +312,8 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue
         if isinstance(inside, (ast.Name, ast.Attribute)) and origin(mine, inside) in roots:
             continue  # it takes part uncut as well
+        if isinstance(inside, ast.BinOp) and _answers_count(mine, inside, uncut):
+            continue  # the same answers take part uncut: a step of theirs is what the next one sets out from
         if isinstance(inside, ast.Call) and _runs_elsewhere(mine, inside, uncut):
             continue  # one of two views is what the other is drawn to
         if is_worth_of_actions(source, node, inside):
@@ -328,13 +330,14 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue  # the values of a packed sequence, whole
         if of_model(mine, node) and not _runs_out_of_sight(mine, inside, uncut):
             yield node, "the gradient path is cut between the model and the loss"
-    for call in [u for u in uncut if isinstance(u, ast.Call)]:
+    for call in [u for u in uncut if isinstance(u, ast.Call) and not _behind(source, u, objective)]:
         for function in mine.called(call):
             if (
                 owner_class(source, function) in source.modules
                 and any(switches_off(d) for d in function.decorator_list)
                 and any(runs_model(mine, c) for c in of(function, ast.Call))
                 and not _collects(function)
+                and not _SAMPLES.search(function.name)
             ):
                 yield function, "this part of the model runs without gradients"
         block = next((p for p in source.above(call) if isinstance(p, ast.With) and without_gradient(p)), None)
@@ -349,6 +352,29 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue
         if block is not None and runs_model(mine, call) and not on_purpose(unparse(block)):
             yield block, "part of the forward pass runs without gradients"
+
+
+# what is named after drawing answers learns nothing from them
+_SAMPLES = re.compile(r"(?i)sampl|generat|infer|roll_?out|evaluat")
+
+
+def _answers_count(mine: Flow, inside: ast.expr, uncut: list[ast.expr]) -> bool:
+    """All answers of the model that went into a sum reach the objective uncut as well."""
+    asked = [
+        c
+        for c in reached(mine, inside)
+        if isinstance(c, ast.Call) and runs_model(mine, c)
+        # a method of plain arithmetic asks nothing
+        if not (own := mine.called(c)) or any(runs_model(mine, n) for f in own for n in of(f, ast.Call))
+    ]
+    return bool(asked) and all(c in uncut for c in asked)
+
+
+def _behind(source: Script, call: ast.Call, objective: ast.expr) -> bool:
+    """It is called when the gradient has been taken: a sample that is drawn at the end of a trial."""
+    same = source.function_around(call) is source.function_around(objective)
+    again = set(source.loops_around(call)) & set(source.loops_around(objective))
+    return same and not again and call.lineno > (objective.end_lineno or objective.lineno)
 
 
 def _runs_out_of_sight(mine: Flow, inside: ast.expr, uncut: list[ast.expr]) -> bool:

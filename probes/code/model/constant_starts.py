@@ -65,7 +65,7 @@ _DRAWS = (
 
 
 _LOW_RANK = re.compile(
-    r"(?i:lora|adapter|modulat|adaln|zero_?(?:conv|module|init)|control_?net)|Norm\b|(?:Last|Final)(?:Layer|Block)"
+    r"(?i:lora|adapter|modulat|adaln|zero_?(?:conv|module|init)|control_?net)|Norm(?![a-z])|(?:Last|Final)(?:Layer|Block)"
 )
 
 
@@ -100,6 +100,8 @@ def _zero_init(source: Script) -> Finding | None:
             or _made_for_it(source, node)
             or _MODULATES.search(text)
             or _beside_drawn_table(source, target)
+            or _begins_by_bias(source, node, target)
+            or _of_patched_class(source, target)
         ):
             continue
         if may_start_at_zero(source, target, node):
@@ -195,6 +197,28 @@ def _rest_of_weights(source: Script, node: ast.AST) -> bool:
 
 
 _MODULATES = re.compile(r"(?i)modulat|adaln|gat(?:e|ing)\b|zero_?conv")
+
+
+def _begins_by_bias(source: Script, node: ast.AST, target: ast.expr) -> bool:
+    """`gate.bias.data.copy_(tensor([-2.0, 2.0]))`: what the layer says at first is written into its bias."""
+    owner = unparse(target).removesuffix(".data").rpartition(".")[0]
+    scope = source.function_around(node) or source.tree
+    for change in of(scope, ast.Call, ast.Assign):
+        if isinstance(change, ast.Call):
+            copies = last_name(change.func) == "copy_" and isinstance(change.func, ast.Attribute)
+            places, values = [change.func.value] if copies else [], change.args  # type: ignore[attr-defined]
+        else:
+            places, values = change.targets, [change.value]
+        if owner and any(unparse(p).removesuffix(".data") == f"{owner}.bias" for p in places):
+            lists = [n for v in values for n in of(v, ast.List, ast.Tuple)]
+            if any(len({unparse(e) for e in one.elts}) > 1 for one in lists):
+                return True
+    return False
+
+
+def _of_patched_class(source: Script, target: ast.expr) -> bool:
+    """`self.weight` in a function that stands in no class: whose weight it is cannot be seen."""
+    return unparse(target).startswith("self.") and source.class_around(target) is None
 
 
 def _filled_later(source: Script, node: ast.AST, target: ast.expr) -> bool:

@@ -59,7 +59,13 @@ def _freezes(source: Script) -> Finding | None:
         ways = mine.values(value, 4) if isinstance(value, ast.Name) else [value]
         off = [v for v in ways if switches_off(v) and not _of_settings(source, node, v)]
         reopened = reopened or any(isinstance(v, ast.Constant) and v.value is True for v in ways)
-        if off and not _is_single(owner) and not _aside(mine, owner) and not _optional(source, node):
+        if (
+            off
+            and not _at_rest(owner)
+            and not _is_single(owner)
+            and not _aside(mine, owner)
+            and not _optional(source, node)
+        ):
             if not _wrapped(source, node) and not _rate_of_zero(source, node):
                 seen.append(node)
     if seen and reopened:
@@ -133,6 +139,15 @@ def _rate_of_zero(source: Script, node: ast.AST) -> bool:
 _SINGLE = re.compile(
     r"(?i)\.(?:bias|weight_g|gamma|beta|temperature|logit_scale|running_\w+)$|pos(?:ition)?(?:al)?_?emb|_pe$"
 )
+
+
+def _at_rest(owner: ast.expr) -> bool:
+    """`model.eval().requires_grad_(False)`: in one breath a model is made ready to answer, not to learn."""
+    while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+        if owner.func.attr == "eval":
+            return True
+        owner = owner.func.value
+    return False
 
 
 def _is_single(owner: ast.expr) -> bool:

@@ -34,7 +34,7 @@ def scale_never_used(source: Script) -> Finding | None:
     Left aside: a scaler that some way of the program uses, be it in a helper of elsewhere, and programs
     whose only half format is bf16, or that name none and run no autocast.
     """
-    names = _scaler_names(source)
+    names = {n: c for n, c in _scaler_names(source).items() if not _is_off(source, c)}
     if not names or source.loose or not source.backwards or _needs_no_scale(source):
         return None
     scales = [
@@ -50,6 +50,13 @@ def scale_never_used(source: Script) -> Finding | None:
     if not plain or any(isinstance(p, ast.If) for p in source.above(plain[0])):
         return None  # on the way that scales nothing: a callback may scale on the other
     return at(source, plain[0], "a gradient scaler is made, and this backward takes the loss unscaled")
+
+
+def _is_off(source: Script, made: ast.Call) -> bool:
+    """`GradScaler(enabled=use_amp)` where `use_amp` is False and nothing else."""
+    told = keyword(made, "enabled")
+    ends = flow(source).values(told, 4) if told is not None else []
+    return bool(ends) and all(is_false_node(e) for e in ends)
 
 
 def dropped(source: Script, call: ast.Call) -> bool:

@@ -75,7 +75,7 @@ def _incomplete(source: Script) -> Finding | None:
 
 
 def _kind(source: Script, call: ast.Call) -> str:
-    name = source.owner(call).split(".")[-1].lower()
+    name = source.owner(call).rstrip("()[]'\"").split(".")[-1].lower()
     return next((k for k, word in _KINDS if word.search(name)), "model")
 
 

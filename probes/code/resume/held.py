@@ -48,8 +48,8 @@ class Checkpoint:
 
 
 def kind_of(owner: str) -> str:
-    """Whose state it is, by the last name: "self.opt" -> "optimizer"; what is nothing else is a model."""
-    name = owner.split(".")[-1].lower()
+    """Whose state it is, by the last name: "self.opt", "unwrap(self.opt)" -> "optimizer"; else a model's."""
+    name = owner.rstrip("()[]'\"").split(".")[-1].lower()
     return next((k for k, word in _KINDS if word.search(name)), "model")
 
 
@@ -155,6 +155,7 @@ def _states_unread(source: Script) -> Iterator[tuple[ast.AST, str]]:
     Counts where a function gives back several states of one file, and the key stands nowhere else.
     """
     kept = [d for d in _dicts(source) if len({*d.kinds(source).values()}) > 1]
+    read = _keys_read(source)
     for scope in source.of(ast.FunctionDef) if kept and not source.loose else ():
         back = [c for c in of(scope, ast.Call) if last_name(c.func) == "load_state_dict"]
         taken = {k for c in back for a in c.args for k in _item_keys(a)}
@@ -167,7 +168,7 @@ def _states_unread(source: Script) -> Iterator[tuple[ast.AST, str]]:
             for key in one.items:
                 kind = kind_of(key)
                 once = source.text.count(f'"{key}"') + source.text.count(f"'{key}'") < 2
-                if kind in ("optimizer", "scheduler") and kind not in kinds and once:
+                if kind in ("optimizer", "scheduler") and kind not in kinds and once and key not in read:
                     yield back[0], f"{key!r} is saved, and resuming gives back other states only"
 
 

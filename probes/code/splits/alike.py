@@ -16,6 +16,7 @@ from ...scripts.syntax import Script
 from ..model.inputs import JOINS
 from ..samples.batches import batches_differ, symbol
 from ..shared.checks import at, first, ok
+from ..shared.nodes import assigned
 from ..shared.roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
 from ..shared.sides import words
 from .fit_apart import fit_apart
@@ -73,6 +74,8 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
             seen = nodes[0]
             theirs = {_shape(n, other) for n in processed.get((other, stem), [])}
             for node in nodes:
+                if _taken_from(source, stem, split, other, node):
+                    continue
                 if labels and scaled_back(source) and _SCALES.search(unparse(node)):
                     continue
                 if _shape(node, split) not in theirs:
@@ -382,6 +385,20 @@ def _is_assigned(source: Script, stem: str, split: str) -> bool:
         if any(a.arg.lower() == wanted for a in source.of(ast.arg)):
             return True
     return any((n.id if isinstance(n, ast.Name) else n.attr).lower() == wanted for n in named)
+
+
+def _taken_from(source: Script, stem: str, split: str, other: str, node: ast.AST) -> bool:
+    """The other split is cut out of this one behind the statement: `self.x_val = x_train[-n:]`."""
+    mine, theirs = (stem.replace("*", s).split(".")[-1] for s in (split, other))
+    scope = source.function_around(node) or source.tree
+    return any(
+        last_name(target).lower() == theirs
+        and any(n.id.lower() == mine for n in of(value, ast.Name))
+        and target.lineno > getattr(node, "lineno", 0)
+        for made in of(scope, ast.Assign)
+        for target, value in assigned(made)
+        if isinstance(target, (ast.Name, ast.Attribute))
+    )
 
 
 def _shape(node: _Change, split: str) -> str:

@@ -159,6 +159,10 @@ def _in_both_arms(source: Script, branch: ast.If) -> bool:
     return all(any(b in arm for b in source.backwards) for arm in arms)
 
 
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 1
+
+
 def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
     """Where the optimizer steps once for several backward calls, and for how many, as written."""
     for step in source.steps:
@@ -179,6 +183,9 @@ def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
         over = loops[0].iter if loops and isinstance(loops[0], ast.For) else None
         if isinstance(over, ast.Call) and last_name(over.func) == "range" and len(over.args) == 1:
             outside = [s for s in source.steps if loops[0] not in source.loops_around(s)]
-            count = unparse(over.args[0])
+            rounds = over.args[0]  # all but the last, whose gradients are taken behind the loop
+            if isinstance(rounds, ast.BinOp) and isinstance(rounds.op, ast.Sub) and _is_one(rounds.right):
+                rounds = rounds.left
+            count = unparse(rounds)
             if outside and any(w in count.lower() for w in ("accum", "micro")):
                 yield backward, count

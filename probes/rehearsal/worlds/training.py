@@ -86,6 +86,29 @@ for _name in sorted(
     function(str(_name), of=_OF)(_makes_optimizer)
 
 
+_LIKE_ONE = re.compile(r"^[A-Z]\w*$")
+
+
+@function("*")
+def _makes_optimizer_of_any(call: Call) -> Any:
+    """`schedulefree.AdamWScheduleFree(model.parameters(), lr=...)`: a class of any library.
+
+    It is given weights, all of them known, and a rate.
+    """
+    if not _LIKE_ONE.match(call.callee.last) or not {"lr", "learning_rate"} & call.named.keys():
+        return NotImplemented
+    held = call.given[0] if call.given else call.named.get("params")
+    weights, groups = _weights(call.machine, held) if held is not None else (None, [])
+    if not weights:
+        return NotImplemented
+    settings = {k: v for k, v in call.named.items() if k != "params"}
+    made = Optimizer(call.callee.last, weights, settings, call.node)
+    rate = settings.get("lr", settings.get("learning_rate"))
+    made.groups = [{"lr": rate, **g} for g in groups] or [{"lr": rate, "params": weights}]
+    call.machine.optimizers.append(made)
+    return made
+
+
 def _weights(machine: Machine, held: Any) -> tuple[list[Weight] | None, list[dict[str, Any]]]:
     """The weights that an optimizer is given, and its groups; None where they are not all known."""
     items = machine.items_known(held) if not isinstance(held, Weight) else [held]

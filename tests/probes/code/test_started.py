@@ -1,0 +1,366 @@
+"""What published programs do that somebody starts (examples, recipes, notebooks): no check may flag it.
+
+Each stands beside a program that resembles it and has the fault.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+P = "present"
+TORCH = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+
+# ------------------------------------------------------------------------------ states by an accelerator
+
+RESUME = """
+import torch
+from accelerate import Accelerator
+
+class Trainer:
+    def __init__(self, model, lr):
+        self.accelerator = Accelerator()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
+        self.model, self.optimizer = self.accelerator.prepare(model, optimizer)
+
+    def keep(self, step):
+        held = dict(
+            weights=self.accelerator.unwrap_model(self.model).state_dict(),
+            optimizer=self.accelerator.unwrap_model(self.optimizer).state_dict(),
+            schedule=self.scheduler.state_dict(),
+            step=step,
+        )
+        self.accelerator.save(held, "last.pt")
+
+    def take_up(self):
+        held = torch.load("last.pt")
+        self.accelerator.unwrap_model(self.model).load_state_dict(held["weights"])
+        {OPTIMIZER}
+        self.scheduler.load_state_dict(held["schedule"])
+        return held["step"]
+
+    def train(self, loader, epochs):
+        self.scheduler = torch.optim.lr_scheduler.LinearLR(self.optimizer, total_iters=100)
+        step = self.take_up()
+        for _ in range(epochs):
+            for x, y in loader:
+                self.accelerator.backward(torch.nn.functional.mse_loss(self.model(x), y))
+                self.optimizer.step()
+                self.scheduler.step()
+                self.optimizer.zero_grad()
+                step += 1
+            self.keep(step)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given_back", "told"),
+    [
+        ("self.accelerator.unwrap_model(self.optimizer).load_state_dict(held['optimizer'])", False),
+        ("pass", True),
+    ],
+)
+def test_a_state_that_is_read_is_given_back(given_back: str, told: bool) -> None:
+    text = RESUME.replace("{OPTIMIZER}", given_back)
+
+    assert (state("script-resume-incomplete", text) == P) is told
+
+
+# ------------------------------------------------------------------------------ held-out rows cut out behind
+
+CUT = """
+import keras
+from keras.datasets import mnist
+
+class Worker:
+    def __init__(self, n):
+        (x_train, y_train), _ = mnist.load_data()
+        x_train = x_train.astype("float32")
+        {BEFORE}
+        x_train /= 255
+        {BEHIND}
+        self.x_train, self.y_train = x_train[:n], y_train[:n]
+        self.model = keras.Sequential([keras.layers.Dense(10, activation="softmax")])
+        self.model.compile("adam", "sparse_categorical_crossentropy")
+        self.model.fit(self.x_train, self.y_train, validation_data=(self.x_val, self.y_val))
+"""
+PART = "self.x_val, self.y_val = x_train[n:], y_train[n:]"
+
+
+def test_rows_that_are_cut_out_of_scaled_ones_are_scaled() -> None:
+    text = CUT.replace("{BEFORE}", "pass").replace("{BEHIND}", PART)
+
+    assert state("script-splits-processed-differently", text) != P
+
+
+def test_rows_that_are_cut_out_before_are_not() -> None:
+    text = CUT.replace("{BEFORE}", PART).replace("{BEHIND}", "pass")
+
+    assert state("script-splits-processed-differently", text) == P
+
+
+# ------------------------------------------------------------------------------ pairs near each other
+
+PAIRS = """
+import numpy as np
+from keras.models import Model
+
+def compute_accuracy(y_true, y_pred):
+    pred = y_pred.ravel() {SIGN} 0.5
+    return np.mean(pred {HOLDS} y_true)
+
+model.compile(loss=contrastive, optimizer="adam")
+model.fit(x, y)
+print(compute_accuracy(y_test, model.predict(x_test)))
+"""
+
+
+@pytest.mark.parametrize(("sign", "holds", "told"), [("<", "==", False), (">", "!=", True)])
+def test_a_small_distance_says_yes(sign: str, holds: str, told: bool) -> None:
+    text = PAIRS.replace("{SIGN}", sign).replace("{HOLDS}", holds)
+
+    assert (state("script-metric-miscounts", text) == P) is told
+
+
+# ------------------------------------------------------------------------------ steps of early flax
+
+FLAX = """
+import jax
+from flax import optim
+
+def train_step(optimizer, batch):
+    (loss, acc), grad = jax.value_and_grad(loss_of(batch), has_aux=True)(optimizer.target)
+    {STEP}
+    return optimizer, loss
+
+optimizer = optim.Adam(learning_rate=1e-4).create(params)
+for batch in batches:
+    optimizer, loss = train_step(optimizer, batch)
+"""
+
+
+@pytest.mark.parametrize("step", ["optimizer = optimizer.apply_gradient(grad)"])
+def test_an_optimizer_that_gives_the_next_one_steps(step: str) -> None:
+    assert state("script-step-missing", FLAX.replace("{STEP}", step)) != P
+
+
+# ------------------------------------------------------------------------------ models that only answer
+
+ANSWERS = (
+    TORCH
+    + """
+def timed(loader):
+    base = build()
+    {FROZEN}
+    for x, _ in loader:
+        base(x)
+
+def train(loader):
+    model = build()
+    optimizer = torch.optim.Adam(model.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+timed(loader)
+train(loader)
+"""
+)
+
+
+def test_a_model_made_ready_to_answer_does_not_learn() -> None:
+    text = ANSWERS.replace("{FROZEN}", "base.eval().requires_grad_(False).cuda()")
+
+    assert state("script-part-not-trained", text) != P
+
+
+# ------------------------------------------------------------------------------ all batches but the last
+
+GATHERED = (
+    TORCH
+    + """
+def train(model, batches, accumulation_steps):
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(1000):
+        for _ in range(accumulation_steps - 1):
+            x, y = next(batches)
+            loss = F.cross_entropy(model(x), y){DIVIDED}
+            loss.backward()
+        x, y = next(batches)
+        loss = F.cross_entropy(model(x), y){DIVIDED}
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+)
+
+
+@pytest.mark.parametrize(("divided", "told"), [(" / accumulation_steps", False), ("", True)])
+def test_the_last_batch_is_gathered_too(divided: str, told: bool) -> None:
+    assert (state("script-accumulation-wrong", GATHERED.replace("{DIVIDED}", divided)) == P) is told
+
+
+# ------------------------------------------------------------------------------ constant weights
+
+PATCHED = (
+    TORCH
+    + """
+def RMSNorm_reset_parameters(self):
+    with torch.no_grad():
+        self.weight.fill_(1)
+
+Norm.reset_parameters = RMSNorm_reset_parameters
+loss.backward()
+"""
+)
+GATE = (
+    TORCH
+    + """
+class Attention(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        combine = nn.Linear(dim, 3 * heads)
+        nn.init.zeros_(combine.weight)
+        {BIAS}
+        self.combine = nn.Sequential(combine, nn.Sigmoid())
+        self.out = nn.Linear(3 * heads, dim)
+
+    def forward(self, x):
+        return self.out(self.combine(x))
+"""
+)
+
+
+def test_weights_of_a_class_out_of_sight_may_be_those_of_a_norm() -> None:
+    assert state("script-zero-init", PATCHED) != P
+
+
+@pytest.mark.parametrize(
+    ("bias", "told"),
+    [("combine.bias.data.copy_(torch.tensor([-2.0, -2.0, 2.0] * heads))", False), ("pass", True)],
+)
+def test_a_gate_that_begins_as_its_bias_says(bias: str, told: bool) -> None:
+    assert (state("script-zero-init", GATE.replace("{BIAS}", bias)) == P) is told
+
+
+# ------------------------------------------------------------------------------ dropout that is told the mode
+
+ESTIMATOR = """
+import tensorflow as tf
+import mesh_tensorflow as mtf
+
+def model_fn(features, labels, mode, params):
+    is_training = mode == tf.estimator.ModeKeys.TRAIN
+    out = mtf.dropout(features["x"], {GIVEN}keep_prob=0.9)
+    loss = mtf.reduce_mean(mtf.square(out - labels))
+    train_op = tf.train.AdamOptimizer().minimize(loss)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+tf.estimator.Estimator(model_fn).train(input_fn)
+"""
+
+
+@pytest.mark.parametrize(("given", "told"), [("is_training, ", False), ("", True)])
+def test_dropout_that_is_told_the_mode_by_its_place(given: str, told: bool) -> None:
+    assert (state("script-mode-fixed", ESTIMATOR.replace("{GIVEN}", given)) == P) is told
+
+
+# ------------------------------------------------------------------------------ scalers that are switched off
+
+SCALER = (
+    TORCH
+    + """
+from torch.cuda import amp
+enable_amp = {ENABLED}
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        with amp.autocast(enabled=enable_amp):
+            loss = F.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+model = nn.Linear(3, 3)
+optimizer = torch.optim.Adam(model.parameters())
+scaler = amp.GradScaler(enabled=enable_amp)
+train(model, loader, optimizer)
+"""
+)
+
+
+@pytest.mark.parametrize(("enabled", "told"), [("False", False), ("True", True)])
+def test_a_scaler_that_is_off_scales_nothing(enabled: str, told: bool) -> None:
+    assert (state("script-loss-scale-missing", SCALER.replace("{ENABLED}", enabled)) == P) is told
+
+
+# ------------------------------------------------------------------------------ samples without gradients
+
+FLOW = (
+    TORCH
+    + """
+class Flow(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    @torch.no_grad()
+    def {NAME}(self, noise):
+        return noise + self.model(noise)
+
+    def forward(self, data):
+        flow = self.model(data)
+        return F.mse_loss(flow, data - self.{NAME}(data))
+
+model = Flow(nn.Linear(3, 3))
+optimizer = torch.optim.Adam(model.parameters())
+for data in loader:
+    optimizer.zero_grad()
+    model(data).backward()
+    optimizer.step()
+"""
+)
+
+
+def test_a_sample_is_drawn_without_gradients() -> None:
+    assert state("script-wiring-wrong", FLOW.replace("{NAME}", "sample")) != P
+
+
+ROLLED = (
+    TORCH
+    + """
+class Roll(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.net = nn.Linear(dim, dim)
+
+    def forward(self, x, targets):
+        total = 0.0
+        for t in range(4):
+            answer = self.net(x)
+            {SCORED}
+            x = (x + 0.1 * answer).detach()
+        return total {LAST}
+
+model = Roll(8)
+optimizer = torch.optim.Adam(model.parameters())
+for x, targets in loader:
+    optimizer.zero_grad()
+    model(x, targets).backward()
+    optimizer.step()
+"""
+)
+
+
+def test_a_roll_out_sets_out_from_answers_that_are_scored() -> None:
+    text = ROLLED.replace("{SCORED}", "total = total + F.mse_loss(answer, targets[t])").replace("{LAST}", "")
+
+    assert state("script-wiring-wrong", text) != P
+
+
+def test_answers_that_are_scored_behind_the_cut_alone_learn_nothing() -> None:
+    text = ROLLED.replace("{SCORED}", "pass").replace("{LAST}", "+ F.mse_loss(x, targets[0])")
+
+    assert state("script-wiring-wrong", text) == P
