@@ -118,8 +118,8 @@ def kept_in_every_mode(source: Script) -> Finding | None:
     for call in source.named(*_DROPS):
         if keyword(call, "training") is not None or "layers" in source.owner(call):
             continue
-        told = (a for a in call.args if isinstance(a, (ast.Name, ast.Attribute)))
-        if any(re.search(r"(?i)train|mode|determin", last_name(a)) for a in told):
+        named = (a for a in call.args if isinstance(a, (ast.Name, ast.Attribute)))
+        if any(re.search(r"(?i)train|mode|determin", last_name(a)) for a in named):
             continue  # `dropout(x, is_training, keep_prob=0.9)`: the library is told the mode
         given = [k.value for k in call.keywords if k.arg in _KEEPS]
         if last_name(call.func) == "dropout" and source.owner(call) == "tf.nn" and len(call.args) > 1:
