@@ -57,19 +57,23 @@ def _peak(run: Run) -> tuple[float, str, dict[str, Any]] | None:
     if lr is not None and lr.peak > 0 and (value is None or lr.peak >= value or whole(lr)):
         at = int(np.argmax(lr.values))
         return lr.peak, f"the learning rate reaches {lr.peak:g} at step {lr.steps[at]:g}", seen_at(lr, at)
-    if setting is None or value is None or (lr is None and _is_factor(run)):
+    if setting is None or value is None or (lr is None and _is_factor(run, value)):
         return None
     return value, f"the learning rate is configured as {value:g}", {"where": where(setting)}
 
 
 _SHRINKS = re.compile(
-    r"(?i)\b(?:\w*step\w*|s|t|n|it|i|n_iter|num)\)*\s*(?:\*\*\s*\(?|,)\s*-\s*(?:0?\.5|1\s*/\s*2)|rsqrt\("
+    r"(?i)\b(?:\w*step\w*|s|t|n|it|i|n_iter|num)(?:\s*\+\s*1(?:\.0?)?)?\)*\s*(?:\*\*\s*\(?|,)\s*-\s*(?:0?\.5|1\s*/\s*2)|rsqrt\("
 )
 
 
-def _is_factor(run: Run) -> bool:
-    """The schedule multiplies the configured rate by a size of its own, as d_model ** -0.5 * step ** -0.5."""
-    return any("LambdaLR(" in text and _SHRINKS.search(text) for text in run.scripts.values())
+def _is_factor(run: Run, value: float) -> bool:
+    """The schedule multiplies the configured rate by a size of its own, as d_model ** -0.5 * step ** -0.5.
+
+    A rate of 1 under a LambdaLR leaves the size of the rate to its function.
+    """
+    texts = [t for t in run.scripts.values() if "LambdaLR(" in t]
+    return any(value == 1 or _SHRINKS.search(text) for text in texts)
 
 
 def _peak_until_broken(run: Run) -> tuple[float, str, dict[str, Any]] | None:

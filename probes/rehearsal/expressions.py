@@ -62,6 +62,7 @@ class Expressions:
         self.top = Scope()
         self.journal = Journal()
         self.loops: list[tuple[ast.AST, int]] = []
+        self.lengths: dict[ast.AST, int] = {}  # rounds of a loop in truth, where they are known
         self.guessed: list[ast.AST] = []
         self.guesses: dict[ast.AST, int] = {}
         self.calls: list[ast.AST] = []

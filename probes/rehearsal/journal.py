@@ -72,6 +72,7 @@ class Scheduled(Event):
 
     schedule: Schedule
     after: int  # steps of its optimizer until then
+    given: Any = None  # what it is told: the figure that a plateau is looked for in
 
 
 @dataclass(eq=False)

@@ -227,6 +227,8 @@ class Statements(Expressions):
         """What a loop goes over: all of it where that is short, the first rounds and the last of epochs."""
         held = self.iterated(over, node)
         whole = len(held) if isinstance(held, (list, range, tuple)) else None
+        if whole is not None:
+            self.lengths[node] = whole
         heavy = 0
         last = None
         for count, item in enumerate(held):

@@ -9,6 +9,7 @@ from functools import partial
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..evaluation.choices import choices
@@ -113,7 +114,9 @@ def _gives_number(function: Function) -> bool:
 def plateau_direction(view: View) -> Finding:
     """ReduceLROnPlateau waits for a score to fall, or for a loss to rise."""
     return first(
-        view, _plateau, "the scripts lower the rate on no plateau of a quantity that is known by name"
+        view,
+        either(_plateau, shows("plateau-direction")),
+        "the scripts lower the rate on no plateau of a quantity that is known by name",
     )
 
 

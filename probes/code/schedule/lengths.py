@@ -10,6 +10,7 @@ from functools import partial
 from ...readers._tree import of, unparse, walk
 from ...readers.script import SCHEDULERS, all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
@@ -96,6 +97,7 @@ def unit_wrong(view: View) -> Finding:
             settings_slipped,
             fit_misjudged,
             counted_by_other_loader,
+            shows("schedule-unit"),
         ),
         "the scripts build no schedule whose length and loop can be told",
     )

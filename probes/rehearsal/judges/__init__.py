@@ -8,7 +8,7 @@ from ...code.shared.checks import Check, at
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..machine import rehearsed
-from . import figures, kept, modes, rows, steps, worked
+from . import figures, kept, modes, rows, schedules, steps, worked
 from .verdict import Verdict
 
 _JUDGES = (
@@ -23,6 +23,8 @@ _JUDGES = (
     rows.scored_rows_taught,
     rows.statistics_of_scored,
     rows.target_among_inputs,
+    schedules.made_for_other_moves,
+    schedules.plateau_the_wrong_way,
     steps.divided_for_nothing,
     steps.left_out,
     steps.lost_gradients,

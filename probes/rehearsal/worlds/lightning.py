@@ -143,6 +143,8 @@ def _fit(call: Call) -> Any:
     _validate(machine, trainer, model, held_out, "validation", node, few=_FEW)
     hook(machine, model, "on_train_start", [], node)
     asked = trainer.named.get("max_epochs")
+    if isinstance(asked, int) and asked > 0:
+        machine.lengths[node] = asked
     for number in range(min(asked, EPOCHS) if isinstance(asked, int) and asked > 0 else EPOCHS):
         with round_of(machine, node, number):
             model.attributes["current_epoch"] = trainer.fields["current_epoch"] = number

@@ -224,16 +224,17 @@ def _schedule(call: Call) -> Any:
 
 @method(Schedule, "step", "step_update")
 def _scheduled(call: Call) -> Any:
-    scheduled(call.machine, call.callee.owner, call.node)
+    given = call.given[0] if call.given else call.named.get("metrics")
+    scheduled(call.machine, call.callee.owner, call.node, given)
     return None
 
 
-def scheduled(machine: Machine, schedule: Schedule, node: ast.AST) -> None:
+def scheduled(machine: Machine, schedule: Schedule, node: ast.AST, given: Any = None) -> None:
     """A schedule goes on by one."""
     schedule.steps += 1
     held = schedule.optimizer
     after = held.steps if isinstance(held, Optimizer) else -1
-    machine.note(Scheduled(**machine.now(node), schedule=schedule, after=after))
+    machine.note(Scheduled(**machine.now(node), schedule=schedule, after=after, given=given))
     if isinstance(held, Optimizer):
         for group in held.groups:
             group["lr"] = Unknown("lr")

@@ -321,3 +321,17 @@ def test_small_rates_of_policies_are_usual() -> None:
         )
     assert reading("learning_rate", "lr-very-small", other).state is State.PRESENT
     assert reading("loss", "updates-very-few", other).state is State.PRESENT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "LambdaLR(opt, lambda s: 64 ** -0.5 * min((s + 1) ** -0.5, (s + 1) * 400 ** -1.5))",
+        "LambdaLR(opt, rate_of)",
+    ],
+)
+def test_a_rate_of_one_that_a_schedule_multiplies(text: str) -> None:
+    """The configured rate is the unit of the schedule's function."""
+    settings = {"optimizer": "adamw", "learning_rate": 1.0}
+    assert "lr-extreme" in present("learning_rate", run([], settings))
+    assert "lr-extreme" not in present("learning_rate", run([], settings, scripts={"train.py": text}))
