@@ -75,6 +75,7 @@ PARTS = (
     "seventeenth",
     "eighteenth",
     "nineteenth",
+    "twentieth",
 )
 FEW = {
     "ninth": 4,
@@ -88,6 +89,7 @@ FEW = {
     "seventeenth": 6,
     "eighteenth": 6,
     "nineteenth": 6,
+    "twentieth": 6,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(

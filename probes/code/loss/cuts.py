@@ -19,6 +19,8 @@ _CONSTANTS = re.compile(
 
 
 MADE_ANEW = ("tensor", "from_numpy", "as_tensor", "Tensor", "array", "asarray")
+# rows of data carry no gradient: what a loader was made of is no way back to a model
+_FEEDS = re.compile(r"(?:Loader|Dataset|Subset)$|^(?:train_test_split|random_split|array_split|batch_iter)$")
 _CUTS = ("detach", "stop_gradient", "numpy", "item", "detach_", "stop_grad", "asnumpy", "tolist")
 
 
@@ -49,6 +51,8 @@ def walked(mine: Flow, start: ast.expr) -> tuple[list[ast.expr], list[tuple[ast.
             cut.append((node, inside))
             continue
         uncut.append(node)
+        if isinstance(node, ast.Call) and _FEEDS.search(last_name(node.func)):
+            continue
         following = mine.step(node, places)
         if isinstance(node, ast.Call) and node in standard:
             given = predicted(mine.source, node)

@@ -65,6 +65,8 @@ def _optimizer_part(source: Script) -> Finding | None:
                 return None  # the rest is switched off as well: features that were trained elsewhere
             if _rest_elsewhere(source, cover.part) or _rest_switched_off(source, cover.owner):
                 return None
+            if any(c is not call and not other.whole and other.part != cover.part for c, other in covers):
+                return None  # another optimizer, made elsewhere, may have the rest
             return at(source, call, f"the optimizer receives only {cover.part}")
     return None
 

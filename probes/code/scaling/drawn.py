@@ -70,7 +70,7 @@ def _augmented(source: Script) -> Finding | None:
                 return at(
                     source, function, f"`{flag}` tells training from evaluation, and nothing asks for it"
                 )
-            if _is_true(source, function, value, flag):
+            if _is_true(source, function, value, flag) and _changes_samples(body, flag):
                 return at(source, value, f"held-out data are made with {flag}=True")
     return (
         ok(source, seen, "held-out data are made without the switch for training")
@@ -84,6 +84,36 @@ def _only_orders(function: Function, flag: str) -> bool:
     asked = [n for n in of(function, ast.If) if flag in names_in(n.test)]
     done = {last_name(c.func) for n in asked for s in n.body for c in of(s, ast.Call)}
     return "shuffle" in done and done <= {"shuffle", "repeat", "len", "cardinality"}
+
+
+_RANDOM_WORDS = re.compile(r"(?i)rand|aug|jitter|crop|flip|noise|mask")
+
+
+def _changes_samples(body: ast.AST, flag: str) -> bool:
+    """The switch says so by its name, or what is random hangs on it: `if train:`, `random() if train else 0`.
+
+    A switch that rows are weighed, or statistics made, by changes no sample.
+    """
+    if "aug" in flag:
+        return True
+    for node in of(body, ast.FunctionDef, ast.Lambda):
+        for asked in of(node, ast.If, ast.IfExp, ast.BoolOp, ast.Call):
+            if isinstance(asked, ast.If):
+                if _mentions(asked.test, flag):
+                    leaves = any(isinstance(s, ast.Return) for s in asked.body)
+                    if leaves or is_random(asked) or _RANDOM_WORDS.search(unparse(asked)):
+                        return True
+            elif isinstance(asked, (ast.IfExp, ast.BoolOp)):
+                if _mentions(asked.test if isinstance(asked, ast.IfExp) else asked, flag):
+                    return True
+            elif any(_mentions(a, flag) for a in (*asked.args, *(k.value for k in asked.keywords))):
+                return True  # handed on to what is not looked into
+    return False
+
+
+def _mentions(node: ast.expr, flag: str) -> bool:
+    names = (n.id if isinstance(n, ast.Name) else n.attr for n in of(node, ast.Name, ast.Attribute))
+    return any(n.strip("_") == flag.strip("_") for n in names)
 
 
 def _never_asked(owner: ast.ClassDef, flag: str) -> bool:

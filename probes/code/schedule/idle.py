@@ -104,7 +104,7 @@ def _kept_under(source: Script, call: ast.Call) -> set[_Name]:
     if isinstance(parent, ast.Assign):
         return _names(source, parent.targets)
     if isinstance(parent, ast.Return) and (function := source.function_around(parent)) is not None:
-        return _received(source, function, None)
+        return _received(source, function, None) or set()
     return set()
 
 
@@ -124,15 +124,48 @@ def _names(source: Script, targets: Iterable[ast.expr]) -> set[_Name]:
     return found
 
 
-def _received(source: Script, function: Function, place: int | None) -> set[_Name]:
-    """The names that what a function returns goes by where it is called; of a tuple its part at `place`."""
-    targets: list[ast.expr] = []
-    for call in source.named(function.name):
+def _received(
+    source: Script, function: Function, place: int | None, beyond: frozenset[Function] = frozenset()
+) -> set[_Name] | None:
+    """The names that what a function returns goes by where it is called; of a tuple its part at `place`.
+
+    None where that cannot be told: nothing here calls it, or a call hands it on to something else. What a
+    caller returns as it is goes by the names of that one's callers; `beyond` are those followed so far.
+    """
+    found: set[_Name] = set()
+    calls = source.named(function.name)
+    if not calls or _goes_by_itself(source, function):
+        return None
+    for call in calls:
         parent = source.parents.get(call)
-        for target in parent.targets if isinstance(parent, ast.Assign) else ():
-            whole = isinstance(target, ast.Tuple) and place is not None and place < len(target.elts)
-            targets.append(target.elts[place] if whole else target)  # type: ignore[attr-defined]
-    return _names(source, targets)
+        if isinstance(parent, ast.Assign):
+            for target in parent.targets:
+                whole = isinstance(target, ast.Tuple) and place is not None and place < len(target.elts)
+                found |= _names(source, [target.elts[place] if whole else target])  # type: ignore[attr-defined]
+            continue
+        if isinstance(parent, ast.Expr):
+            continue
+        around = source.function_around(parent) if isinstance(parent, ast.Return) else None
+        if around is None or around in beyond:
+            return None
+        further = _received(source, around, place, beyond | {function})
+        if further is None:
+            return None
+        found |= further
+    return found
+
+
+def _goes_by_itself(source: Script, function: Function) -> bool:
+    """The function is handed on as a value (`partial(make, ...)`, a table of functions): others call it."""
+    return any(
+        n.id == function.name and isinstance(n.ctx, ast.Load) and not _is_called(source, n)
+        for n in source.of(ast.Name)
+    )
+
+
+def _is_called(source: Script, name: ast.Name) -> bool:
+    parent = source.parents.get(name)
+    return isinstance(parent, ast.Call) and parent.func is name
 
 
 def _handed(source: Script) -> Iterable[tuple[Function, str]]:
@@ -229,13 +262,11 @@ def _does(source: Script, use: ast.expr) -> bool | set[_Name] | None:
     if isinstance(parent, ast.Assign):
         return _names(source, parent.targets)
     if isinstance(parent, ast.Return) and (function := source.function_around(parent)) is not None:
-        return _received(source, function, None) if source.named(function.name) else None
+        return _received(source, function, None)
     if isinstance(parent, ast.Tuple):
         outer = source.parents.get(parent)
         if isinstance(outer, ast.Return) and (function := source.function_around(outer)) is not None:
-            return (
-                _received(source, function, parent.elts.index(use)) if source.named(function.name) else None
-            )
+            return _received(source, function, parent.elts.index(use))
         return None
     if isinstance(parent, ast.Call) and use is not parent.func:
         return _given_to(source, parent, use)

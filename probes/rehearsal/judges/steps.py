@@ -62,7 +62,10 @@ def unreached(machine: Machine) -> Iterator[Verdict]:
     if known is None or not trains(machine):
         return
     held = {w.serial for o in known for w in o.weights or ()}
-    reached = {s for e in machine.journal.of(Backward) for s in e.reached}
+    backwards = machine.journal.of(Backward)
+    if any(not e.reached and _half_known(machine, e.loss) for e in backwards):
+        return  # the way back may lie in what is not known
+    reached = {s for e in backwards for s in e.reached}
     told = {s for a in machine.asks.values() for s in a.reaches}  # cut outside of the network, on purpose
     for net in {id(a.net): a.net for a in machine.asks.values() if not a.opaque}.values():
         if any(n.opaque for n in net.nets()):
@@ -82,6 +85,11 @@ def unreached(machine: Machine) -> Iterator[Verdict]:
                     yield Verdict(
                         "unreached", inner.node, f"no gradient reaches this {inner.layer or 'layer'}"
                     )
+
+
+def _half_known(machine: Machine, loss: object) -> bool:
+    """A loss that is not known, or that something made which is not."""
+    return not isinstance(loss, Tensor) or bool(machine.not_known & set(loss.done))
 
 
 def reaches_nothing(machine: Machine) -> Iterator[Verdict]:

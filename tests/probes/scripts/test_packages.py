@@ -82,7 +82,8 @@ class Net(torch.nn.Module):
         (2, "steps.py", True),
         (packages.PROJECT - 2, "steps.py", True),
         (packages.PROJECT - 1, "steps.py", False),
-        (packages.PROJECT + 3, "train.py", True),
+        (packages.PROJECT - 2, "train.py", True),
+        (packages.PROJECT, "train.py", False),
     ],
 )
 def test_what_takes_more_than_one_place_weighs_in_small_programs(
