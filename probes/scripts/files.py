@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..assembly.assemble import assembled
 from ..files import RunFile, RunUnreadable, walk
 from ..readers import _python_config, notebook, script
+from ..readers.script import imports
 from ..run import FileContent, Run
 from . import configs as script_configs
 from . import project
@@ -25,6 +26,7 @@ MAX_SCRIPTS = 2_000  # files of a folder
 MAX_MODULES = 40  # that one script brings with it, the nearest first
 MAX_TEXT = project.MAX_TOTAL  # characters in all
 MAX_PROGRAMS = 300  # that are judged one by one
+MAX_NAMED = 8  # folders above a script that are looked at for a package that it imports from
 MAX_UP = 3  # folders above a script that are looked at for the top of its project
 _TOPS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _SUFFIXES = (".py", notebook.SUFFIX)
@@ -125,7 +127,7 @@ def _file(path: Path) -> _Found:
     given = walk(Path(os.path.realpath(path)))[0][0]
     if given.size == 0:
         raise RunUnreadable(f"{path}: the file is empty")
-    root = _top(given.root.absolute())
+    root = _top(given.root.absolute(), _modules(given))
     shift = given.root.absolute().relative_to(root).as_posix()
     name = given.path if shift == "." else f"{shift}/{given.path}"
     refused: list[tuple[str, str]] = []
@@ -181,12 +183,32 @@ def _as_script(file: RunFile) -> FileContent:
         raise ValueError("nested too deeply to be read") from error
 
 
-def _top(folder: Path) -> Path:
-    """The folder that a script's project imports from: the nearest above that looks like one, or its own."""
+def _modules(given: RunFile) -> list[tuple[str, ...]]:
+    """The modules that a script imports by their whole names, in parts: `from data.rows import read`."""
+    content = _content(given, [])
+    found = imports(content.script) if content is not None and content.script else ()
+    return [tuple(one.module.split(".")) for one in found if one.module and not one.level]
+
+
+def _is_there(base: Path, module: Sequence[str]) -> bool:
+    """Whether a module, or a package, lies below a folder."""
+    path = base.joinpath(*module)
+    return len(module) > 1 and (path.is_dir() or path.with_suffix(".py").is_file())
+
+
+def _top(folder: Path, modules: Sequence[tuple[str, ...]] = ()) -> Path:
+    """The folder that a script's project imports from: the nearest above that looks like one, or its own.
+
+    A script that imports from a package by the name of a folder that it lies in is of that package, with
+    `__init__.py` or without.
+    """
     above = folder
     while above.parent != above and any((f / "__init__.py").is_file() for f in (above, above.parent)):
         above = above.parent  # a folder of a package needs no __init__.py of its own
     home = Path("~").expanduser()
+    for held in (folder, *list(folder.parents)[:MAX_NAMED]):
+        if any(m[0] == held.name and _is_there(held.parent, m) for m in modules) and held.parent != home:
+            above = held.parent if above.is_relative_to(held) else above
     for candidate in (above, *list(above.parents)[:MAX_UP]):
         if candidate in (home, candidate.parent):
             break
