@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -106,7 +106,7 @@ def _changes_samples(body: ast.AST, flag: str) -> bool:
             elif isinstance(asked, (ast.IfExp, ast.BoolOp)):
                 if _mentions(asked.test if isinstance(asked, ast.IfExp) else asked, flag):
                     return True
-            elif any(_mentions(a, flag) for a in (*asked.args, *(k.value for k in asked.keywords))):
+            elif isinstance(asked, ast.Call) and any(_mentions(a, flag) for a in all_arguments(asked)):
                 return True  # handed on to what is not looked into
     return False
 
