@@ -11,6 +11,7 @@ from .asking import Asking
 from .libraries import METHODS, Call, find_function, find_method, find_start
 from .values import (
     Bound,
+    Enough,
     Instance,
     Kind,
     Library,
@@ -287,7 +288,7 @@ class Objects(Asking):
             self.block(routine.node.body, scope)
         except Returned as back:
             return self.yields[-1] if gives else back.value
-        except _Enough:
+        except Enough:
             pass
         finally:
             self.graph = graph
@@ -302,7 +303,7 @@ class Objects(Asking):
             return Unknown("yield")
         self.yields[-1].append(value)
         if len(self.yields[-1]) >= YIELDS:
-            raise _Enough
+            raise Enough
         return Unknown("sent")
 
     def _arguments(self, routine: Routine, scope: Scope, given: list[Any], named: dict[str, Any]) -> None:
@@ -503,10 +504,6 @@ def split_at_yield(body: list[ast.stmt]) -> tuple[list[ast.stmt], ast.Yield | No
             last = statement.finalbody if isinstance(statement, ast.Try) else []
             return [*body[:place], *first], held, [*rest, *last, *body[place + 1 :]]
     return body, None, []
-
-
-class _Enough(Exception):
-    """A generator gave as many items as are looked at."""
 
 
 def _last(node: ast.expr) -> str:

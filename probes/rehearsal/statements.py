@@ -11,6 +11,7 @@ from .journal import Asked, Round
 from .values import (
     Broken,
     Continued,
+    Enough,
     Kind,
     Library,
     Loader,
@@ -301,7 +302,7 @@ class Statements(Expressions):
             else:
                 self.block(node.finalbody, scope)
                 raise
-        except (Returned, Broken, Continued):
+        except (Returned, Broken, Continued, Enough):
             self.block(node.finalbody, scope)
             raise
         else:

@@ -393,6 +393,10 @@ class Continued(Exception):
     """A loop goes on."""
 
 
+class Enough(Exception):
+    """A generator gave as many items as are looked at."""
+
+
 class Raised(Exception):
     """The program raises."""
 

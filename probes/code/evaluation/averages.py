@@ -117,6 +117,8 @@ def _wrong_count(source: Script) -> Finding | None:
     for function, loops, node, unit, below, sums in _ratios(source):
         if _trained_on(source, function, below, loops):
             return at(source, node, "what evaluation sums up is divided by the size of the training set")
+        if _drawn_from(source, below, loops):
+            return at(source, node, "a part of the data is gone through, and divided by the size of all")
         count = _count(source, function, below, loops, sums)
         if count is None:
             continue
@@ -345,6 +347,27 @@ def _trained_on(source: Script, function: Function, divisor: ast.expr, loops: li
     sides = {trains(split_of(part)) for loop in loops for part in (unparse(loop.iter), *_texts(loop.body))}
     evaluates = False in sides or trains(split_of(function.name)) is False
     return trains(split_of(counted)) is True and evaluates and True not in sides
+
+
+def _drawn_from(source: Script, divisor: ast.expr, loops: list[ast.For]) -> bool:
+    """`len(loader.dataset)`, where a loader that is handed over draws by a `SubsetRandomSampler`."""
+    if not (isinstance(divisor, ast.Call) and last_name(divisor.func) == "len" and divisor.args):
+        return False
+    whole = divisor.args[0]
+    if not (isinstance(whole, ast.Attribute) and whole.attr == "dataset"):
+        return False
+    walked = [o for o in (gone_over(loop.iter) for loop in loops) if unparse(o) == unparse(whole.value)]
+    mine = flow(source)
+    for over in walked[:1]:
+        for made in (v for a in (over, *mine.arguments(over)) for v in mine.values(a, 4)):
+            sampler = keyword(made, "sampler") if isinstance(made, ast.Call) else None
+            ends = mine.values(sampler, 4) if sampler is not None else []
+            if ends and all(isinstance(e, ast.Call) and last_name(e.func) == _SUBSET for e in ends):
+                return True
+    return False
+
+
+_SUBSET = "SubsetRandomSampler"
 
 
 def _texts(body: list[ast.stmt]) -> list[str]:

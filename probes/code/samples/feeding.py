@@ -73,15 +73,45 @@ def order_is_fixed(view: View) -> Finding:
 def _loader(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for call, name in _loaders(source):
-        words = {k.arg for k in call.keywords}
-        if None in words or words & {"sampler", "batch_sampler"} or len(call.args) > 3:
+        spread = [_spread(source, k.value) for k in call.keywords if k.arg is None]
+        if None in spread:
+            continue
+        words = {k.arg for k in call.keywords} | {w for s in spread for w in s or ()}
+        if words & {"sampler", "batch_sampler"} or len(call.args) > 3:
             continue
         shuffle = keyword(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
+        if shuffle is None and "shuffle" in words:
+            continue
         value = False if shuffle is None else literal(source, shuffle)
         seen = seen or call
         if value is False and not _shuffled_before(source) and not _no_order(source, call):
             return at(source, call, f"the training loader ({name}) keeps the stored order")
     return ok(source, seen, "the training loader shuffles") if seen is not None else None
+
+
+def _spread(source: Script, node: ast.expr) -> set[str] | None:
+    """The words that `**options` may hold, a dict of this function; None where they are not known."""
+    if not isinstance(node, ast.Name):
+        return None
+    scope = source.function_around(node) or source.tree
+    made = [n.value for n in of(scope, ast.Assign) for t in n.targets if unparse(t) == node.id]
+    put = [c for c in of(scope, ast.Call) if unparse(c.func) == f"{node.id}.update"]
+    keys: list[ast.expr | None] = []
+    found = {k.arg for c in put for k in c.keywords}
+    for part in [*made, *(a for c in put for a in c.args)]:
+        inner = [n.value for n in of(scope, ast.Assign) for t in n.targets if unparse(t) == unparse(part)]
+        held = inner[0] if isinstance(part, ast.Name) and len(inner) == 1 else part
+        if isinstance(held, ast.Call) and unparse(held.func) == "dict" and not held.args:
+            found |= {k.arg for k in held.keywords}
+        elif isinstance(held, ast.Dict):
+            keys += held.keys
+        else:
+            return None
+    stored = (n for n in of(scope, ast.Subscript) if isinstance(n.ctx, ast.Store))
+    keys += [n.slice for n in stored if unparse(n.value) == node.id]
+    found |= {str(k.value) if isinstance(k, ast.Constant) else None for k in keys}
+    known = {str(w) for w in found if w is not None}
+    return known if made and None not in found else None
 
 
 def _loaders(source: Script) -> Iterator[tuple[ast.Call, str]]:

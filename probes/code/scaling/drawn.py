@@ -154,12 +154,15 @@ def _random_steps(source: Script) -> Finding | None:
     Only where other data of the same class get the same steps for training.
     """
     made: dict[str, dict[bool, list[tuple[ast.Call, ast.expr]]]] = {}
+    written: dict[str, dict[bool, list[tuple[ast.Call, ast.expr]]]] = {}  # the steps stand in the call
     held = {id(c): one.learns for one in given(source) for c in _calls_in(one.value)}
     for call in source.calls:
         steps = keyword(call, "transform") or keyword(call, "transforms")
+        learns = _asked_for(source, call)
+        if isinstance(steps, ast.Call) and learns is not None:
+            written.setdefault(unparse(call.func), {}).setdefault(learns, []).append((call, steps))
         if not isinstance(steps, (ast.Name, ast.Attribute)):
             continue
-        learns = _asked_for(source, call)
         learns = held.get(id(call)) if learns is None else learns
         if learns is not None:
             made.setdefault(unparse(call.func), {}).setdefault(learns, []).append((call, steps))
@@ -168,6 +171,10 @@ def _random_steps(source: Script) -> Finding | None:
         for call, steps in sides.get(False, []):
             if unparse(steps) in ours and side(unparse(steps)) is not False and _draws_steps(source, steps):
                 return at(source, call, "held-out data go through the random steps of training")
+    for sides in written.values():
+        for call, steps in sides.get(False, []) if True in sides else ():
+            if any(_AT_RANDOM.match(last_name(c.func)) for c in of(steps, ast.Call)):
+                return at(source, call, "held-out data go through random steps")
     return None
 
 

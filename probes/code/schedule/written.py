@@ -14,10 +14,10 @@ from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
-from ..shared.checks import at
+from ..shared.checks import at, extractor
 from ..shared.numbers import known
 from ..shared.sides import number
-from ..shared.units import chain, loops_of_step
+from ..shared.units import STEP, chain, loops_of_step, runs_per
 from .torch_lengths import epochs_around, moves_of
 
 _TAKES_FUNCTION = ("LambdaLR", "MultiplicativeLR", "LearningRateScheduler")
@@ -289,7 +289,7 @@ _LATE = 0.9  # of a cycle: what has not begun to fall by then is no decay
 
 def settings_slipped(source: Script) -> Finding | None:
     """A factor above one, a cycle that is all rise, a warm-up downwards, an end above the beginning."""
-    for look in (_growing, _all_rise, _warmed_down, _ends_above, _milestones_beyond):
+    for look in (_growing, _all_rise, _warmed_down, _ends_above, _milestones_beyond, _milestones_of_epochs):
         if (found := look(source)) is not None:
             return found
     return None
@@ -370,13 +370,44 @@ def _milestones_beyond(source: Script) -> Finding | None:
     return None
 
 
+def _milestones_of_epochs(source: Script) -> Finding | None:
+    """`MultiStepLR(milestones=[81, 122])`, 186 epochs, moved with every batch: all falls lie in one."""
+    for call in source.named("MultiStepLR"):
+        given = _argument(call, "milestones", 1)
+        marks = _numbers_of(source, given) if given is not None else []
+        steps = moves_of(source, call)
+        if len(marks) < 2 or len(steps) != 1 or runs_per(source, steps[0]) != STEP:
+            continue
+        loops = [loop for loop in chain(source, steps[0]) if isinstance(loop, ast.For)]
+        last = loops[-1].iter if len(loops) == 2 else None
+        rounds = last.args[-1] if isinstance(last, ast.Call) and unparse(last.func) == "range" else None
+        epochs = _whole_number(source, rounds) if rounds is not None else None
+        if epochs is not None and "epoch" in unparse(loops[-1]).lower() and max(marks) <= epochs:
+            return at(
+                source, call, f"moved with each batch, the rate falls after {marks[0]:g} batches, not epochs"
+            )
+    return None
+
+
+def _whole_number(source: Script, node: ast.expr) -> float | None:
+    """`args.epochs + 1` -> 187."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        one, other = known(source, node.left), known(source, node.right)
+        return one + other if one is not None and other is not None else None
+    return known(source, node)
+
+
 def _numbers_of(source: Script, node: ast.expr) -> list[float]:
     """The numbers of a list that is written out, also as the default of a setting."""
     for end in (node, *flow(source).values(node, 5), *_defaults(source, node)):
         if isinstance(end, (ast.List, ast.Tuple)):
             found = [known(source, e) for e in end.elts]
             return [f for f in found if f is not None] if None not in found else []
-    return []
+    told, value, _ = extractor(source).value(node)
+    marks = (
+        [v for v in value if isinstance(v, (int, float))] if told and isinstance(value, (list, tuple)) else []
+    )
+    return [float(v) for v in marks]
 
 
 def _defaults(source: Script, node: ast.expr) -> Iterator[ast.expr]:

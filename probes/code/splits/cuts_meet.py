@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from ...readers._tree import unparse
 from ...readers.script import last_name
@@ -19,6 +20,7 @@ from ..shared.sides import development_names, side
 
 ROWS = 1000  # of the stand-in
 SHARE = 0.3  # of the held-out rows that training has as well; a window of context that reaches back is less
+_FILLED = 0.9  # of the stand-in lies before the last cut that is written as a count
 _SAME_ROWS = ("list", "tuple", "array", "asarray", "tensor", "from_numpy", "as_tensor", "tolist", "copy")
 _ROUNDS = {"int": int, "round": round, "floor": int, "ceil": lambda x: -int(-x // 1), "max": max, "min": min}
 _FIGURES = re.compile(
@@ -95,7 +97,7 @@ def _rows(source: Script, node: ast.expr, depth: int = 8) -> _Picked | None:
         if not isinstance(cut, ast.Slice):
             return None
         held = _rows(source, whole, depth - 1)
-        bounds = [None if b is None else _number(source, b) for b in (cut.lower, cut.upper, cut.step)]
+        bounds = [None if b is None else _bound(source, b) for b in (cut.lower, cut.upper, cut.step)]
         missing = [b is None for b in bounds] != [b is None for b in (cut.lower, cut.upper, cut.step)]
         if held is None or missing or reaches_back(cut):
             return None
@@ -117,6 +119,30 @@ def _rows(source: Script, node: ast.expr, depth: int = 8) -> _Picked | None:
                     return inner_rows
         return (unparse(node), range(ROWS)) if len(found) < 2 else None
     return None
+
+
+def _bound(source: Script, node: ast.expr) -> float | None:
+    """A bound on the stand-in: `int(90e6)` of a file of bytes is told in a unit that it holds."""
+    count = _count(source, node)
+    return count / _unit(source) if count is not None else _number(source, node)
+
+
+def _count(source: Script, node: ast.expr) -> float | None:
+    """A number of rows that is written out: `5000`, `int(90e6)`, a constant of them."""
+    if isinstance(node, ast.Call) and unparse(node.func) in ("int", "round") and len(node.args) == 1:
+        node = node.args[0]
+    told, value, _ = extractor(source).value(node)
+    return value if told and isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+@lru_cache(maxsize=8)
+def _unit(source: Script) -> float:
+    """How many rows one of the stand-in is where cuts are written as counts: the last part is small."""
+    largest = 0.0
+    for node in source.of(ast.Slice):
+        for bound in (node.lower, node.upper):
+            largest = max(largest, abs((_count(source, bound) if bound is not None else None) or 0.0))
+    return largest / (_FILLED * ROWS) if largest > ROWS else 1.0
 
 
 def _number(source: Script, node: ast.expr, depth: int = 8) -> float | None:

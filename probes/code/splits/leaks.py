@@ -32,6 +32,7 @@ from .net_of_folds import net_through_folds
 from .node_masks import learns_other_nodes
 from .overlaps import overlap
 from .part_unused import part_never_read, test_chooses
+from .ranges_met import ranges_meet
 from .rows_flowed import chosen_by_scored, figures_of_scored, scored_rows_learnt
 from .rows_met import learned_from_both, rows_in_both
 from .same_source import is_figure, same_source
@@ -91,6 +92,7 @@ def held_out_in_training(view: View) -> Finding:
             whole_for_a_part,
             scored_rows_learnt,
             learns_other_nodes,
+            ranges_meet,
         ),
     )
     return first(view, check, "the scripts show no two sets of data")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from ...readers._tree import of, unparse, walk
@@ -69,7 +70,7 @@ def _piles_up(source: Script, one: Round) -> Finding | None:
         return None
     clears = clearings(source, one)
     if not clears:
-        if one.repeated and not imports_locals(source):
+        if one.repeated and (not imports_locals(source) or _whole_in_sight(source, one)):
             return at(source, one.backward, "gradients pile up: nothing around this step clears them")
         return None
     if (left := _left_uncleared(source, one, clears)) is not None:
@@ -88,6 +89,27 @@ def _piles_up(source: Script, one: Round) -> Finding | None:
     return None
 
 
+def _whole_in_sight(source: Script, one: Round) -> bool:
+    """One loop takes gradients and steps, and hands neither optimizer nor network on: no helper clears.
+
+    The optimizer is one of PyTorch that this program builds.
+    """
+    loop = next(iter(source.loops_around(one.backward)), None)
+    steps = [s for s in one.steps if loop is not None and loop in source.loops_around(s)]
+    if loop is None or not steps or not source.optimizer_calls:
+        return False
+    if "torch" not in source.text or not all(
+        _OF_TORCH.match(unparse(c.func)) for c in source.optimizer_calls
+    ):
+        return False
+    calls = of(loop, ast.Call)
+    told = {source.owner(s) for s in steps} | {unparse(c.func) for c in calls if isinstance(c.func, ast.Name)}
+    return not any(unparse(a) in told for c in calls for a in (*c.args, *(k.value for k in c.keywords)))
+
+
+_OF_TORCH = re.compile(
+    r"(?:torch\.)?(?:optim\.)?(?:Adam\w?|SGD|NAdam|RAdam|RMSprop|Adagrad|Adadelta|Adamax)$"
+)
 _ONCE = "gradients are cleared once, where the step is made, and each call of the step adds to them"
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
+from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.learning import updates
 from ...scripts.syntax import Script
@@ -99,6 +100,8 @@ def _step_missing(source: Script) -> Finding | None:
             return found
     if (unused := _thrown_away(source)) is not None:
         return at(source, unused, "gradients of the weights are taken here, and nothing is done with them")
+    if (unused := _updates_unused(source)) is not None:
+        return at(source, unused, "the updates of the weights are worked out here, and nothing applies them")
     functional = source.named("value_and_grad") or _taped(source)
     if not source.optimizer_calls or not (source.backwards or functional):
         return None
@@ -115,6 +118,30 @@ def _step_missing(source: Script) -> Finding | None:
     if by_hand or others or imports_locals(source) or source.trains_by_trainer:
         return None
     return at(source, (*source.backwards, *functional)[0], "an optimizer is built and never steps")
+
+
+def _updates_unused(source: Script) -> ast.Call | None:
+    """Optax's `updates, state = tx.update(grads, state)`, and nothing in the function asks for `updates`."""
+    if "optax" not in source.text:
+        return None
+    pairs = {  # `opt_init, opt_update = optax.adam(1e-2)`
+        unparse(n.targets[0].elts[1])
+        for n in source.of(ast.Assign)
+        if isinstance(n.targets[0], ast.Tuple) and len(n.targets[0].elts) == 2
+        if isinstance(n.value, ast.Call) and unparse(n.value.func).startswith("optax.")
+    }
+    for node in source.of(ast.Assign):
+        target, call = node.targets[0], node.value
+        function = source.function_around(node)
+        if function is None or not isinstance(target, ast.Tuple) or not isinstance(call, ast.Call):
+            continue
+        steps = last_name(call.func) == "update" or unparse(call.func) in pairs
+        first = target.elts[0] if len(target.elts) == 2 else None
+        if not steps or not isinstance(first, ast.Name) or not first.id.lstrip("_").startswith("update"):
+            continue
+        if not any(n.id == first.id and isinstance(n.ctx, ast.Load) for n in of(function, ast.Name)):
+            return call
+    return None
 
 
 def _thrown_away(source: Script) -> ast.Call | None:

@@ -364,3 +364,249 @@ def test_answers_that_are_scored_behind_the_cut_alone_learn_nothing() -> None:
     text = ROLLED.replace("{SCORED}", "pass").replace("{LAST}", "+ F.mse_loss(x, targets[0])")
 
     assert state("script-wiring-wrong", text) == P
+
+
+# ------------------------------------------------------------------------------ faults missed in them
+
+BYTES = """
+import numpy as np
+import torch
+from torch import nn
+
+data = np.frombuffer(open("text", "rb").read(int(95e6)), dtype=np.uint8).copy()
+train, valid = data[:int(90e6)], data[{FROM}:]
+loader = torch.utils.data.DataLoader(Pieces(train), shuffle=True)
+held_out = torch.utils.data.DataLoader(Pieces(valid))
+for x, y in loader:
+    nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+evaluate(model, held_out)
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "told"), [("int(85e6)", True), ("int(90e6)", False), ("int(90e6) - 512", False)]
+)
+def test_cuts_that_are_written_as_counts_meet(begin: str, told: bool) -> None:
+    assert (state("script-training-sees-evaluation", BYTES.replace("{FROM}", begin)) == P) is told
+
+
+RANGES = """
+import torch
+from torch.utils.data import DataLoader, SubsetRandomSampler
+from torchvision.datasets import MNIST
+
+def loaders(n_train=8192, n_valid=1024):
+    data = MNIST("data", train=True)
+    mine = SubsetRandomSampler(range(n_train))
+    theirs = SubsetRandomSampler(range({HELD}))
+    train_loader = DataLoader(dataset=data, batch_size=64, sampler=mine)
+    valid_loader = DataLoader(dataset={DATA}, batch_size=64, sampler=theirs)
+    return train_loader, valid_loader
+
+train_loader, valid_loader = loaders()
+for x, y in train_loader:
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+evaluate(model, valid_loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "data", "told"),
+    [
+        ("n_valid", "data", True),
+        ("n_train, n_train + n_valid", "data", False),
+        ("n_valid", "other", False),
+        ("first, last", "data", False),
+    ],
+)
+def test_ranges_of_one_data_set_meet(held: str, data: str, told: bool) -> None:
+    text = RANGES.replace("{HELD}", held).replace("{DATA}", data)
+
+    assert (state("script-training-sees-evaluation", text) == P) is told
+
+
+COUNTED = """
+import torch
+from torch.utils.data import DataLoader, SubsetRandomSampler
+
+class Worker:
+    def __init__(self, data, n):
+        self.held_out = DataLoader(data, batch_size=64, sampler={SAMPLER})
+
+    def train(self, loader):
+        for x, y in loader:
+            torch.nn.functional.cross_entropy(self.model(x), y).backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+        return self.accuracy(self.held_out)
+
+    def accuracy(self, loader):
+        self.model.eval()
+        correct = 0
+        with torch.no_grad():
+            for x, y in loader:
+                correct += (self.model(x).argmax(1) == y).sum().item()
+        return correct / len(loader.{OF})
+"""
+
+
+@pytest.mark.parametrize(
+    ("sampler", "of", "told"),
+    [
+        ("SubsetRandomSampler(range(n))", "dataset", True),
+        ("SubsetRandomSampler(range(n))", "sampler", False),
+        ("None", "dataset", False),
+    ],
+)
+def test_a_part_that_is_drawn_is_less_than_the_data(sampler: str, of: str, told: bool) -> None:
+    text = COUNTED.replace("{SAMPLER}", sampler).replace("{OF}", of)
+
+    assert (state("script-metric-wrong", text) == P) is told
+
+
+MARKS = (
+    TORCH
+    + """
+import argparse
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=186)
+    parser.add_argument("--milestones", type=int, nargs="+", default={MARKS})
+    args = parser.parse_args()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=args.milestones)
+    for epoch in range(1, args.epochs + 1):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            {EACH}
+        {ONCE}
+
+main()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("marks", "each", "once", "told"),
+    [
+        ("[81, 122]", "schedule.step()", "pass", True),
+        ("[81, 122]", "pass", "schedule.step()", False),
+        ("[32000, 48000]", "schedule.step()", "pass", False),
+    ],
+)
+def test_milestones_of_epochs_moved_with_each_batch(marks: str, each: str, once: str, told: bool) -> None:
+    text = MARKS.replace("{MARKS}", marks).replace("{EACH}", each).replace("{ONCE}", once)
+
+    assert (state("script-schedule-wrong", text) == P) is told
+
+
+INLINE = (
+    TORCH
+    + """
+from torchvision import datasets, transforms
+
+train_loader = torch.utils.data.DataLoader(
+    datasets.CIFAR10("data", train=True, transform=transforms.Compose(
+        [transforms.RandomCrop(32, 4), transforms.ToTensor()])), batch_size=64, shuffle=True)
+test_loader = torch.utils.data.DataLoader(
+    datasets.CIFAR10("data", train=False, transform=transforms.Compose(
+        [{STEP}transforms.ToTensor()])), batch_size=64)
+for x, y in train_loader:
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step()
+evaluate(model, test_loader)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [("transforms.RandomCrop(32, 4), ", True), ("transforms.CenterCrop(32), ", False), ("", False)],
+)
+def test_random_steps_that_stand_in_the_call_of_held_out_data(step: str, told: bool) -> None:
+    assert (state("script-evaluation-augmented", INLINE.replace("{STEP}", step)) == P) is told
+
+
+OPTIONS = (
+    TORCH
+    + """
+def main(args):
+    options = {"batch_size": args.batch_size}
+    more = {"num_workers": 1{SHUFFLE}}
+    if torch.cuda.is_available():
+        options.update(more)
+    train_loader = torch.utils.data.DataLoader(train_set, **{GIVEN})
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "given", "told"),
+    [("", "options", True), (', "shuffle": True', "options", False), ("", "args.options", False)],
+)
+def test_a_loader_of_options_that_never_shuffle(shuffle: str, given: str, told: bool) -> None:
+    text = OPTIONS.replace("{SHUFFLE}", shuffle).replace("{GIVEN}", given)
+
+    assert (state("script-loader-keeps-order", text) == P) is told
+
+
+OUT_OF_SIGHT = """
+import torch
+import torch.nn.functional as F
+from . import anything
+from .elsewhere import help
+
+def train(model, loader, optimizer):
+    model.train()
+    for x, y in loader:
+        loss = F.nll_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        {ALSO}
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(10):
+    train(model, loader, optimizer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("also", "told"), [("print(loss.item())", True), ("help(optimizer)", False), ("help(model)", False)]
+)
+def test_a_loop_that_hands_nothing_on_clears_nothing(also: str, told: bool) -> None:
+    assert (state("script-gradients-not-cleared", OUT_OF_SIGHT.replace("{ALSO}", also)) == P) is told
+
+
+OPTAX = """
+import jax
+import optax
+
+opt_init, opt_update = optax.adam(1e-2)
+
+def update(params, state):
+    grads = jax.grad(loss)(params)
+    updates, state = opt_update(grads, state)
+    return {GIVEN}, state
+
+for _ in range(100):
+    params, state = update(params, state)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [("params", True), ("optax.apply_updates(params, updates)", False)]
+)
+def test_updates_that_nothing_applies(given: str, told: bool) -> None:
+    assert (state("script-step-missing", OPTAX.replace("{GIVEN}", given)) == P) is told
