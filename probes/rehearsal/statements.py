@@ -15,6 +15,8 @@ from .values import (
     Kind,
     Library,
     Loader,
+    Net,
+    Optimizer,
     Raised,
     Returned,
     Routine,
@@ -102,8 +104,29 @@ class Statements(Expressions):
 
     def _do_assign(self, node: ast.Assign, scope: Scope) -> None:
         value = self.value(node.value, scope)
+        if isinstance(value, Unknown) and isinstance(node.value, ast.Call) and len(node.targets) == 1:
+            value = self.given_back(node.targets[0], node.value, value, scope)
         for target in node.targets:
             self.bind(target, value, scope)
+
+    def given_back(self, target: ast.expr, call: ast.Call, value: Any, scope: Scope) -> Any:
+        """`net, opt = lib.wrap(net, opt)`, `net = net.wrapped()`: what comes back under its name is the same.
+
+        What was not known may have changed it.
+        """
+        owner = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        told = {ast.unparse(a): a for a in (*owner, *call.args, *(k.value for k in call.keywords))}
+        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        held: list[Any] = []
+        for part in parts:
+            same = told.get(ast.unparse(part))
+            one = self.value(same, scope) if isinstance(same, (ast.Name, ast.Attribute)) else None
+            if isinstance(one, (Net, Optimizer)):
+                one.escaped = True
+            held.append(one if isinstance(one, (Net, Optimizer, Loader)) else Unknown("part"))
+        if all(isinstance(h, Unknown) for h in held):
+            return value
+        return held if isinstance(target, (ast.Tuple, ast.List)) else held[0]
 
     def _do_annassign(self, node: ast.AnnAssign, scope: Scope) -> None:
         if node.value is not None:

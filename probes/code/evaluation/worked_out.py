@@ -52,7 +52,7 @@ _NAMES = (
     (re.compile(r"^(?:\w+_)?dice(?:_score)?$"), "dice"),
 )
 _ANOTHER = re.compile(
-    r"(?i)adj|loss|weight|best|norm|sum|total|balanced|top|_at_|(?:^|_)[nr]mae|hit|beta|smape|wape|rel|log|sq$|run"
+    r"(?i)adj|loss|weight|best|highest|norm|sum|total|balanced|top|_at_|(?:^|_)[nr]mae|hit|beta|smape|wape|rel|log|sq$|run"
 )
 
 
@@ -76,7 +76,8 @@ def _is_other(source: Script, value: ast.expr, kind: str) -> bool:
         return False
     either = (False, True) if world.turned is None else (False,)
     batch = None if "counts" in world.used else batch  # their numbers are those of all rows
-    wanted = [w for t in either for w in _wanted(kind, batch, "table" in world.used, t)]
+    spans = dict.fromkeys((batch, None))  # a loop over networks goes through no batches
+    wanted = [w for t in either for b in spans for w in _wanted(kind, b, "table" in world.used, t)]
     return not any(_same(found, w, kind) for w in wanted)
 
 

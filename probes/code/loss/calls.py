@@ -151,11 +151,9 @@ def _ends_soft(built: ast.expr | None) -> ast.expr | None:
 
 
 def _sequential_ends_soft(source: Script) -> ast.expr | None:
-    for call in source.named("Sequential", "SequentialCell"):
-        found = _ends_soft(call)
-        if found is not None:
-            return found
-    return None
+    built = source.named("Sequential", "SequentialCell")
+    ends = [_ends_soft(c) for c in built if not any(p in built for p in source.above(c))]
+    return ends[0] if ends and None not in ends else None  # of several networks, which is asked is not seen
 
 
 def _keras_double(source: Script) -> Finding | None:

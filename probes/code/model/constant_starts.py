@@ -257,7 +257,27 @@ def _no_weight(source: Script, target: ast.expr) -> bool:
     if re.search(r"(?i)prior|running|mask|target", base.attr):
         return True
     told = (c.args[0] for c in source.named("register_buffer") if c.args)
-    return any(isinstance(a, ast.Constant) and a.value == base.attr for a in told)
+    buffer = any(isinstance(a, ast.Constant) and a.value == base.attr for a in told)
+    return buffer or _is_vector(source, base.attr)
+
+
+def _is_vector(source: Script, name: str) -> bool:
+    """`self.w = Parameter(torch.zeros(n))` of `x @ self.w`: the weights of one unit alone."""
+    multiplied = (n for n in source.of(ast.BinOp) if isinstance(n.op, ast.MatMult))
+    if not any(name in (last_name(n.left), last_name(n.right)) for n in multiplied):
+        return False
+    made = [n.value for n in source.of(ast.Assign) for t in n.targets if last_name(t) == name]
+    if not made or not all(isinstance(m, ast.Call) and last_name(m.func) == "Parameter" for m in made):
+        return False
+    inner = [m.args[0] for m in made if isinstance(m, ast.Call) and m.args]
+    return len(inner) == len(made) and all(
+        isinstance(i, ast.Call)
+        and last_name(i.func) in ("zeros", "ones", "randn", "rand", "empty")
+        and len(i.args) == 1
+        and isinstance(i.args[0], (ast.Constant, ast.Name, ast.Attribute))
+        and not re.search(r"(?i)shape|size|dims", unparse(i.args[0]))
+        for i in inner
+    )
 
 
 def _made_for_it(source: Script, node: ast.AST) -> bool:

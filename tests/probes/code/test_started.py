@@ -610,3 +610,80 @@ for _ in range(100):
 )
 def test_updates_that_nothing_applies(given: str, told: bool) -> None:
     assert (state("script-step-missing", OPTAX.replace("{GIVEN}", given)) == P) is told
+
+
+LOGISTIC = (
+    TORCH
+    + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.zeros({SIZES}))
+
+    def forward(self, x):
+        return x @ self.w
+
+class Child:
+    def begin(self):
+        self.module.w.data.zero_()
+
+    def train(self, x, y):
+        F.cross_entropy(self.module(x), y).backward()
+        self.optimizer.step()
+"""
+)
+
+
+def test_the_weights_of_one_unit_may_start_at_zero() -> None:
+    assert state("script-zero-init", LOGISTIC.replace("{SIZES}", "20")) != P
+
+
+SEVERAL = """
+import torch
+import torch.nn.functional as F
+
+def inference(network, loader):
+    network.eval()
+    correct = 0
+    with torch.no_grad():
+        for data, target in loader:
+            pred = network(data).data.max(1, keepdim=True)[1]
+            correct += pred.eq(target.data.view_as(pred)).sum()
+    accuracy = float(correct / len(loader.dataset))
+    return accuracy
+
+class Flow:
+    def join(self, inputs):
+        reached_accuracy = 0
+        for one in inputs:
+            accuracy_of_one = inference(one.model, self.loader)
+            if accuracy_of_one > reached_accuracy:
+                reached_accuracy = accuracy_of_one
+        return reached_accuracy
+"""
+
+
+def test_a_loop_over_networks_goes_through_no_batches() -> None:
+    assert state("script-metric-miscounts", SEVERAL) != P
+
+
+NETS = (
+    TORCH
+    + """
+weigher = nn.Sequential(nn.Linear(1, 100), nn.ReLU(), nn.Linear(100, 1), nn.Sigmoid())
+classifier = nn.Sequential(nn.Flatten(), nn.Linear(784, 10){END})
+
+class Problem(Base):
+    def training_step(self, batch):
+        x, y = batch
+        loss = F.cross_entropy(self.module(x), y, reduction="none").reshape(-1, 1)
+        return torch.mean(self.weigher(loss.detach()) * loss)
+
+Engine([Problem(module=classifier)]).run()
+"""
+)
+
+
+@pytest.mark.parametrize(("end", "told"), [("", False), (", nn.Softmax(dim=1)", True)])
+def test_another_network_may_end_in_a_sigmoid(end: str, told: bool) -> None:
+    assert (state("script-double-softmax", NETS.replace("{END}", end)) == P) is told
