@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from .forms import crosswise, of_several
 from .journal import Asked
 from .statements import Statements
 from .values import (
@@ -24,6 +25,10 @@ from .values import (
 
 if TYPE_CHECKING:
     from .machine import Machine
+
+
+# operators that hold an array against another one
+_HELD_AGAINST = frozenset(("sub", "eq", "noteq"))
 
 
 class Flowing(Statements):
@@ -133,6 +138,9 @@ class Flowing(Statements):
             made.scale = _scaled(name, given, found[0])
         elif len({t.scale for t in found if t.asked}) == 1:
             made.scale = next(t.scale for t in found if t.asked)
+        if name in _HELD_AGAINST and crosswise(given):
+            self.machine.crossed.append((self.here, name, made.asked, tuple(self.guessed)))
+        made.form = of_several(given)
         if any(isinstance(g, (Unknown, Maybe)) for g in given):
             return made
         if function is not None and all(

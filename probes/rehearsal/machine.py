@@ -73,6 +73,8 @@ class Machine(Objects):
         self.by_name: dict[str, Any] = {}  # what was read, by what was read
         self.columns: dict[tuple[int, str], Any] = {}  # (table, column) -> how its values lie
         self.fits: list[Fit] = []  # statistics that were taken of rows
+        # columns that met rows: where, in what, the answers in them, conditions that are not known
+        self.crossed: list[tuple[ast.AST | None, str, frozenset[int], tuple[ast.AST, ...]]] = []
         self.met: list[Met] = []  # answers and data of the same table that came together
         self.sampling = 0  # within a data set's `__getitem__`: a sample's own statistics are none of rows
         self.files: dict[str, Any] = {}

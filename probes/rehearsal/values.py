@@ -45,6 +45,7 @@ class Tensor:
     vague: bool = False
     mixed: bool = False
     scale: float | None = 1.0  # the constant that a figure was multiplied by, None where that is not known
+    form: str = ""  # "column" of shape (batch, 1), "row" of shape (batch,), where that is known
 
     def like(self, **changed: Any) -> Tensor:
         """A tensor made of this one."""
@@ -65,7 +66,7 @@ class Tensor:
         """Turn into another one, in place."""
         for name in (
             *("rows", "table", "deps", "asked", "held", "done", "number", "drawn", "scalar"),
-            *("fits", "by", "vague", "mixed", "scale"),
+            *("fits", "by", "vague", "mixed", "scale", "form"),
         ):
             setattr(self, name, getattr(other, name))
 

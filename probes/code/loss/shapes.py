@@ -8,6 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
 from ..model.activations import layer_of, width_of
@@ -37,7 +38,7 @@ def column_against_row(view: View) -> Finding:
     """
     return first(
         view,
-        either(_column, columns_meet_rows),
+        either(_column, columns_meet_rows, shows("column-row")),
         "the scripts compute no regression loss whose shapes can be told",
     )
 

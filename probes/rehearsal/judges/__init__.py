@@ -8,7 +8,7 @@ from ...code.shared.checks import Check, at
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..machine import rehearsed
-from . import figures, kept, modes, rows, schedules, steps, worked
+from . import figures, kept, modes, rows, schedules, shapes, steps, worked
 from .verdict import Verdict
 
 _JUDGES = (
@@ -25,6 +25,7 @@ _JUDGES = (
     rows.target_among_inputs,
     schedules.made_for_other_moves,
     schedules.plateau_the_wrong_way,
+    shapes.columns_meet_rows,
     steps.divided_for_nothing,
     steps.left_out,
     steps.lost_gradients,

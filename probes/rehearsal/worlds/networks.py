@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...script_diff.vocabulary import word_set
 from ..asking import FORWARD
+from ..forms import of_function, of_layer
 from ..journal import Backward, Loaded, Switched, Taken
 from ..libraries import Call, function, method
 from ..objects import ASLEEP, home_of
@@ -200,10 +201,9 @@ def _given_by(machine: Machine, net: Net, given: list[Any], named: Named, node: 
     if machine.graph:
         made.deps = made.deps | frozenset(w.serial for w in net.parameters() if w.trains)
     made.scalar = False
+    made.form = of_layer(net, given)
     if net.layer in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell") and net.home != "keras":
-        state: Any = made.like()
-        if net.layer == "LSTM":
-            state = (made.like(), made.like())
+        state: Any = (made.like(), made.like()) if net.layer == "LSTM" else made.like()
         return (made.like(), made.like()) if net.layer == "LSTMCell" else (made, state)
     return made
 
@@ -225,6 +225,7 @@ def function_of(machine: Machine, name: str, given: list[Any], named: Named, nod
     made = machine.joined_tensors(name, found)
     if machine.numbers is not None:
         made.number = computed(name, given, named)
+    of_function(machine, name, given, named, made)
     if _LOSS.search(name):
         machine.losses.append((name, tuple(found)))
         made.scalar = named.get("reduction") != "none"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..forms import of_part
 from ..values import Series, Tensor, Unknown
 from .columns import column_of
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def part(machine: Machine, held: Tensor, index: Any) -> Any:
     """A part of an array. Rows of places that are not known are a guess."""
     first = index[0] if isinstance(index, tuple) and index else index
-    made = held.then("part", number=None)
+    made = held.then("part", number=None, form=of_part(held, index))
     if isinstance(first, str):
         made.held = frozenset((*held.held, first)) if not held.asked else held.held
         return _of_side(machine, made, first)

@@ -10,6 +10,7 @@ import numpy as np
 from ...made_numbers.arrays import Pair
 from ...script_diff.vocabulary import word_set
 from ..expressions import PLAIN
+from ..forms import after
 from ..libraries import Call, function, method
 from ..values import (
     NOTHING,
@@ -136,6 +137,8 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
     ):
         made = _gathered(machine, name, given[0])
         if made is not None:
+            if isinstance(made, Tensor):
+                made.form = after(name, given, named)
             return made
     if name in _DRAWS and not found:
         return Tensor(drawn=True, done=(name,))
@@ -144,6 +147,8 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
     if name in _DRAWS:
         return machine.joined_tensors(name, found).like(drawn=True, deps=NOTHING)
     made = changed(machine, name, given, named, found)
+    if len(found) == 1 and given and found[0] is given[0]:
+        made.form = after(name, given, named)
     if name in STATISTICS and len(found) == 1 and not (made.asked or made.deps):
         along = along_rows(given, named, 1 if found[0] in given[:1] else 0)
         if along:
