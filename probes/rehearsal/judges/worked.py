@@ -36,6 +36,8 @@ _NEAR = 2e-3
 _CURVED = frozenset(
     ("exp", "expm1", "exp2", "log", "log1p", "inverse_transform", "clip", "clamp", "relu", "round")
 )
+_OVERLAPS = frozenset(("precision", "recall", "f1", "iou", "dice"))
+_CLASSES = 40  # of a program, as many as that are looked for
 _CHANCES = (0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 0.95)
 _CUTS = (*_CHANCES, *(float(np.log(p / (1 - p))) for p in _CHANCES))  # of scores and of chances
 
@@ -48,6 +50,7 @@ class _Worked:
     kind: str
     value: float
     wanted: tuple[float, ...]
+    sizes: frozenset[int] = frozenset()  # of its batches, of all, and how many batches there are
 
     @property
     def ways(self) -> list[float]:
@@ -89,10 +92,11 @@ def worked_otherwise(machine: Machine) -> Iterator[Verdict]:
 def _is_other(task: str, first: _Worked, second: _Worked) -> bool:
     """Whether a figure is none of what its name may say, on either numbers."""
     for one, other in zip(first.ways, second.ways, strict=True):
-        if _near(first.value, one) or _near(second.value, other):
-            return False
-        if task == "reals" and one and other and _near(first.value / one, second.value / other):
-            return False  # in another unit
+        hits = (_near(first.value, one), _near(second.value, other))
+        if all(hits) or (any(hits) and not (task == "kinds" and first.kind in _OVERLAPS)):
+            return False  # by chance one of the many means over classes is met on some numbers
+        if task == "reals" and one and other and _near(ratio := first.value / one, second.value / other):
+            return any(_near(r, size) for size in first.sizes for r in (ratio, 1 / ratio if ratio else 0))
     return True
 
 
@@ -149,7 +153,8 @@ def _worked(numbers: Numbers, told: Told, machine: Machine) -> _Worked | None:
     plain = Numbers(numbers.task, "n n", numbers.seed, "")
     kind = kind_of(told.label)
     wanted = tuple(_wanted(numbers.task, kind, plain.answers(rows), plain.truth(rows)))
-    return _Worked(told, kind, float(value.reshape(-1)[0]), wanted) if wanted else None
+    sizes = frozenset((len(rows), len(asks), *(len(a.rows) for a in asks if a.rows is not None))) - {0, 1}
+    return _Worked(told, kind, float(value.reshape(-1)[0]), wanted, sizes) if wanted else None
 
 
 def _wanted(task: str, kind: str, said: np.ndarray, truth: np.ndarray) -> Iterator[float]:
@@ -173,12 +178,38 @@ def _wanted(task: str, kind: str, said: np.ndarray, truth: np.ndarray) -> Iterat
             yield from (float((order[:, :k] == truth[:, None]).any(1).mean()) for k in (2, 3))
         else:
             yield from (float(((said > cut) == truth).mean()) for cut in _CUTS)
-    elif task == "yes" and kind in ("precision", "recall", "f1", "iou", "dice"):
+    elif task == "kinds" and kind in _OVERLAPS:
+        yield from _over_classes(kind, said.argmax(1), truth)
+    elif task == "yes" and kind in _OVERLAPS:
         for cut in (0.0, *_CUTS):
             guess = (said > cut).astype(float)
             for one in (1, 0):
-                tp = float(((guess == one) & (truth == one)).sum())
-                p, t = float((guess == one).sum()), float((truth == one).sum())
-                f1 = 2 * tp / max(p + t, 1)
-                ways = {"precision": tp / max(p, 1), "recall": tp / t, "f1": f1, "dice": f1}
-                yield ways.get(kind, tp / max(p + t - tp, 1))
+                yield _overlap(kind, guess == one, truth == one)
+
+
+def _overlap(kind: str, guess: np.ndarray, truth: np.ndarray) -> float:
+    """Precision, recall, F1, Dice or the share of overlap of one class."""
+    tp = float((guess & truth).sum())
+    p, t = float(guess.sum()), float(truth.sum())
+    f1 = 2 * tp / max(p + t, 1)
+    ways = {"precision": tp / max(p, 1), "recall": tp / max(t, 1), "f1": f1, "dice": f1}
+    return ways.get(kind, tp / max(p + t - tp, 1))
+
+
+def _over_classes(kind: str, guess: np.ndarray, truth: np.ndarray) -> Iterator[float]:
+    """A figure of overlap over several classes: their mean, that without one of them, all taken together.
+
+    Also the mean over more classes than there are here, each of which without a sample counts 0 or 1.
+    """
+    each = np.array([_overlap(kind, guess == k, truth == k) for k in range(KINDS)])
+    yield float(each.mean())
+    for k in range(KINDS):
+        yield float(np.delete(each, k).mean())
+        yield float(each[k])
+    counts = np.bincount(truth.astype(int), minlength=KINDS)
+    hits = float((guess == truth).sum())
+    yield hits / len(truth)
+    yield hits / (2 * len(truth) - hits)
+    yield float((each * counts).sum() / counts.sum())
+    for more in range(KINDS + 1, _CLASSES):
+        yield from (float(each.sum()) / more, (float(each.sum()) + more - KINDS) / more)

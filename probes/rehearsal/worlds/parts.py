@@ -29,6 +29,8 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
             if not held.asked and held.rows is None:
                 return plain
             made.scalar = True
+    if isinstance(held.number, float) and held.fits:
+        made.number = held.number  # of each column alike
     if isinstance(index, tuple) and len(index) > 1:
         made.done = (*made.done[:-1], f"part {_written(index[1:])}")
         made.held |= {f"{h[:-1]}!?" for h in made.held if h.endswith("#*")}

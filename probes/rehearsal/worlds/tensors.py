@@ -51,6 +51,8 @@ STATISTICS = word_set(
     "mean std var median min max amin amax nanmean nanstd nanmin nanmax nanmedian quantile percentile "
     "std_mean var_mean nanvar nanpercentile nanquantile average"
 )
+# what data without numbers come to, taken for standardised: units go back and forth unchanged
+_STANDARD = {"mean": 0.0, "nanmean": 0.0, "std": 1.0, "nanstd": 1.0, "var": 1.0}
 # what may leave rows out, give them twice, or in another order
 PICKS = word_set(
     "delete compress extract take masked_select nonzero unique argwhere repeat_interleave repeat tile "
@@ -154,6 +156,9 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
         if along:
             made.rows = None
             made.fits |= machine.fit(name, found[0], node)
+            if machine.numbers is not None and found[0].number is None and name in _STANDARD:
+                made.number = _STANDARD[name]
+                return made
     if name in MOVES and made.rows is not None:
         made.mixed = True
     if name in PICKS and made.rows is not None and not _along(given[:0], named):
@@ -533,6 +538,8 @@ def set_item(machine: Machine, owner: Any, index: Any, value: Any, node: ast.AST
         others = list(machine.tensors([value, index if isinstance(index, Tensor) else None]))
         whole = isinstance(owner.number, np.ndarray)
         made = machine.joined_tensors("set", [owner, *others])
+        if isinstance(value, Tensor) and value.number is not None and np.size(value.number) == 1:
+            value = float(value.number)
         if whole and isinstance(value, (bool, int, float)) and not isinstance(index, Unknown):
             try:
                 number = owner.number.copy()

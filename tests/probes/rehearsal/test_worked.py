@@ -19,6 +19,20 @@ YES = (
     ("nn.Linear(width, 3)", "nn.Linear(width, 1)"),
     ("net(x).argmax(1) == y", "(net(x).squeeze(1) > 0).float() == y"),
 )
+OVERLAP = (
+    ("    hits = count = 0\n", "    inter, union = torch.zeros(3), torch.zeros(3)\n"),
+    (
+        "        hits += (net(x).argmax(1) == y).sum().item()\n        count += len(y)\n",
+        "        said = net(x).argmax(1)\n        for c in range(3):\n"
+        "            inter[c] += ((said == c) & (y == c)).sum()\n"
+        "            union[c] += ((said == c) | (y == c)).sum()\n",
+    ),
+    ("    return hits / count", "    return (inter / union.clamp(min=1)).mean().item()"),
+    ("val acc", "val mIoU"),
+    ("test acc", "test mIoU"),
+    ("range(3)", "range(6)"),
+    ("zeros(3)", "zeros(6)"),
+)
 SUM = "(net(x).squeeze(1) - y).abs().sum()"
 
 
@@ -29,6 +43,9 @@ SUM = "(net(x).squeeze(1) - y).abs().sum()"
         (*REALS, (SUM, "(net(x).squeeze(1) - y).pow(2).sum()")),
         (*YES, ("squeeze(1) > 0)", "squeeze(1).abs() > 0.2)")),
         (*YES, ("count += len(y)", "count += 2 * len(y)")),
+        (*REALS, ("count += len(y)", "count += 1")),
+        (*OVERLAP, ("((said == c) | (y == c)).sum()", "(said == c).sum() + (y == c).sum()")),
+        (*OVERLAP, ("((said == c) & (y == c)).sum()", "(said == y).sum()")),
     ],
 )
 def test_a_figure_that_is_another(edits: tuple[tuple[str, str], ...]) -> None:
@@ -40,6 +57,9 @@ def test_a_figure_that_is_another(edits: tuple[tuple[str, str], ...]) -> None:
     [
         REALS,
         YES,
+        OVERLAP,
+        (*OVERLAP, (".mean().item()", "[:4].mean().item()")),
+        (*OVERLAP, ("(inter / union.clamp(min=1)).mean().item()", "(inter.sum() / union.sum()).item()")),
         (*REALS, ("return hits / count", "return 37.5 * hits / count")),
         (*REALS, (SUM, "(net(x).squeeze(1).exp() - y.exp()).abs().sum()")),
         (*REALS, (SUM, "(net(x).squeeze(1).clamp(min=0) - y).abs().sum()")),
