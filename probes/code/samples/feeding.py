@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..ranks.sampler_order import sampler_keeps_order
@@ -62,6 +63,7 @@ def order_is_fixed(view: View) -> Finding:
             seeded_each_epoch,
             copy_shuffled,
             held_out_list_shuffled,
+            shows("folder-by-folder"),
         ),
         "the scripts show no order of samples",
     )

@@ -8,7 +8,7 @@ from ...code.shared.checks import Check, at
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..machine import rehearsed
-from . import figures, kept, modes, rows, schedules, shapes, steps, worked
+from . import figures, kept, modes, orders, rows, schedules, shapes, steps, worked
 from .verdict import Verdict
 
 _JUDGES = (
@@ -18,6 +18,7 @@ _JUDGES = (
     kept.best_that_moves_on,
     modes.scored_in_training,
     modes.trained_in_evaluation,
+    orders.folder_by_folder,
     rows.labels_apart,
     rows.parts_overlap,
     rows.scored_rows_taught,
