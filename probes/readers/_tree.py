@@ -80,6 +80,12 @@ def _of(node: ast.AST, types: tuple[type[ast.AST], ...]) -> Iterable[ast.AST]:
     return (every[n] for n in sorted(n for t in types for n in places.get(t, ())))
 
 
+def forget(node: ast.AST) -> None:
+    """Drop what was kept with this one node, as something was put directly below it."""
+    for name in (_BELOW, _ALL, _OF, _PLACES, _TEXT):
+        node.__dict__.pop(name, None)
+
+
 def names_in(node: ast.AST) -> set[str]:
     """The plain names that stand in a node."""
     return {n.id for n in of(node, ast.Name)}

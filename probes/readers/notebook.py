@@ -6,19 +6,17 @@ Magics (`%matplotlib`) and shell lines (`!pip`) are blanked; a cell in another l
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from ._pasted import readable
 
 SUFFIX = ".ipynb"
 MAX_SIZE = 64 * 1024**2  # with its pictures; the code in it is bounded as in other scripts
 _HEAD = "# %% cell "
 _HEADED = re.compile(rf"^{re.escape(_HEAD)}(\d+)$")
-_RUN = re.compile(r"^(\s*)%(?:time|timeit|prun|memit)\b(?:\s+-\w+(?:\s*\d+)?)*\s*")
-_LINE = re.compile(r"^(\s*)(?:[%!?]|[\w.]+\?{1,2}\s*$)")
-_ASSIGNED = re.compile(r"^(\s*[\w, .\[\]]+?=\s*)[%!].*$")
 _TIMED = ("time", "timeit", "capture", "prun", "memit")
 
 
@@ -105,36 +103,7 @@ def _code(source: str) -> tuple[list[str], str]:
         if word not in _TIMED:
             return [""] * len(lines), f"no Python (%%{word[:20]})"
         lines[next(i for i, line in enumerate(lines) if line.strip())] = ""
-    if _parses(lines):
-        return lines, ""
-    lines = list(_without_magics(lines))
-    return (lines, "") if _parses(lines) else ([""] * len(lines), "no Python that this version reads")
-
-
-def _without_magics(lines: Sequence[str]) -> Iterator[str]:
-    goes_on = False
-    for line in lines:
-        if goes_on:
-            goes_on = line.rstrip().endswith("\\")
-            yield ""
-            continue
-        run = _RUN.match(line)
-        given = _ASSIGNED.match(line)
-        found = _LINE.match(line)
-        if run and run.end() < len(line):
-            yield run.group(1) + line[run.end() :]
-        elif given:
-            yield f"{given.group(1)}None"
-        elif found:
-            goes_on = line.rstrip().endswith("\\")
-            yield f"{found.group(1)}pass" if found.group(1) else ""
-        else:
-            yield line
-
-
-def _parses(lines: Sequence[str]) -> bool:
     try:
-        ast.parse("\n".join(lines))
+        return readable("\n".join(lines))[0].split("\n"), ""
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return [""] * len(lines), "no Python that this version reads"

@@ -176,7 +176,7 @@ def test_a_notebook_is_read_cell_by_cell(capsys: Captured, tmp_path: Path) -> No
     ("text", "said"),
     [
         ("import torch\nfor x in loader\n    pass\n", "line 2"),
-        ("import torch\nprint 'loss', loss\n", "Python 2"),
+        ("import torch\nprint 'loss', loss if\n", "Python 2"),
         ("", "the file is empty"),
         ("import csv\nprint(csv)\n", "no training script"),
         ("import torch\nx = " + "-" * 5000 + "1\n", "nested"),

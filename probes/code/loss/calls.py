@@ -19,7 +19,7 @@ from ..tensorflow.graph_loss import activated_twice, activation_left_out
 from ..tensorflow.keras import compiled
 from ..tensorflow.slips import ends_unlike_loss
 from ..trainers.trainer_settings import nll_of_logits
-from .kinds_apart import numbers_for_classes
+from .kinds_apart import gives_number, numbers_for_classes
 from .negated import loss_negated
 from .output_kind import loss_of_another_task, of_unseen_model, raw_outputs_for_chances
 from .summed import sum_in_the_way
@@ -311,9 +311,14 @@ def _compares_classes(source: Script) -> bool:
 
 
 def _keras_regression(source: Script) -> Finding | None:
-    """`compile(loss="mse", metrics=["accuracy"])`, or on a softmax."""
+    """`compile(loss="mse", metrics=["accuracy"])`, or on a softmax.
+
+    Where one number is predicted accuracy is a metric that says nothing, and the loss is right.
+    """
     for one in compiled(source):
         if one.takes == "squared" and (one.scores_classes or one.ends == "softmax"):
+            if gives_number(source, one):
+                continue
             return at(source, one.loss, "a regression loss is used on classes")
     right = next((c for c in compiled(source) if c.takes == "classes"), None)
     return ok(source, right.loss, "the loss is made for classes") if right else None

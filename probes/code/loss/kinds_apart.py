@@ -16,8 +16,9 @@ from ...scripts.flow import answers_first, flow
 from ...scripts.minimised import handed, loss_objects, losses
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from ..tensorflow.keras import compiled
+from ..tensorflow.keras import Compiled, compiled
 from .cuts import of_model
+from .output_kind import width
 
 _OF_NUMBERS = re.compile(
     r"^(?:mse|mae|rmse|msle|mape|mean_?squared_?(?:logarithmic_?)?error|mean_?absolute_?(?:percentage_?)?error|huber(?:loss)?"
@@ -97,6 +98,17 @@ def numbers_for_classes(source: Script) -> Finding | None:
     return _apart(source, by_numbers=False)
 
 
+_OPEN_ENDS = ("linear", "relu", "elu", "softplus")
+
+
+def gives_number(source: Script, one: Compiled) -> bool:
+    """The model ends in one output that no activation bounds: a number is predicted, whatever is scored.
+
+    Accuracy beside it is often asked for, and says nothing (https://stackoverflow.com/questions/48934338).
+    """
+    return one.layer is not None and one.ends in _OPEN_ENDS and width(source, one.layer) == 1
+
+
 _FITTED = re.compile(r"(?i)value|return|reward|(?:^|_)(?:q|td)_|advantage|bbox|boxes|depth")
 
 
@@ -119,6 +131,8 @@ def _apart(source: Script, *, by_numbers: bool) -> Finding | None:
     if not by_numbers and len(of_numbers) == len(kinds) and classes and not numbers:
         if any(_FITTED.search(unparse(n)) for n in of_numbers):
             return None  # values and returns are fitted beside actions that are classes
+        if any(gives_number(source, c) for c in compiled(source)):
+            return None
         return at(source, of_numbers[0], "this loss is for numbers, and what is scored are classes")
     return None
 

@@ -110,7 +110,8 @@ def _built(mine: Flow, node: ast.expr, depth: int) -> ast.Call | None:
 
 def width(source: Script, layer: ast.Call) -> int | None:
     """How many outputs a layer has, where a number says so."""
-    given = keyword(layer, "out_features") or keyword(layer, "out_channels")
+    named = ("out_features", "out_channels", "units", "output_dim")
+    given = next((k for name in named if (k := keyword(layer, name)) is not None), None)
     place = 0 if last_name(layer.func) in ("Dense", "LazyLinear") else 1
     given = given or (layer.args[place] if len(layer.args) > place else None)
     value = literal(source, given)

@@ -13,9 +13,11 @@ from functools import lru_cache
 
 from ...files import RunFile, decode
 from .. import notebook
+from .._pasted import readable
 from .._spelled_out import spell_out
 from .._tree import below, of, walk
 from .calls import last_name
+from .implied import imply
 
 MAX_SIZE = 512 * 1024
 MAX_DEPTH = 200  # levels of the syntax tree; of 14,000 files of 39 published packages none has more than 48
@@ -59,7 +61,12 @@ def source(file: RunFile) -> tuple[str, tuple[str, ...]]:
         return text, notes
     if file.size > MAX_SIZE:
         raise ValueError(f"script larger than {MAX_SIZE // 1024} KiB")
-    return _decoded(file.read_bytes(MAX_SIZE)), notes
+    text = _decoded(file.read_bytes(MAX_SIZE))
+    try:
+        text, mended = readable(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text, notes  # why it is none is said where it is parsed
+    return text, (mended,) if mended else ()
 
 
 def _decoded(data: bytes) -> str:
@@ -94,6 +101,7 @@ def parse(text: str) -> ast.Module:
     if _LONG_WORD.search(text) and any(len(name) > MAX_NAME for name in _names(tree)):
         raise ValueError(f"a name of more than {MAX_NAME} characters")
     _call_it_self(tree)
+    imply(tree)
     return tree
 
 

@@ -80,3 +80,25 @@ matrix = tf.math.confusion_matrix(truth, guess)
 )
 def test_the_right_way_is_no_slip(symptom: str, text: str) -> None:
     assert _read(symptom, text).state != "present"
+
+
+@pytest.mark.parametrize(
+    ("last", "state"),
+    [
+        ("Dense(1)", "absent"),  # a number is predicted, and accuracy says nothing of it
+        ('Dense(1, activation="relu")', "absent"),
+        ("Dense(10)", "present"),
+        ('Dense(1, activation="sigmoid")', "present"),
+        ('Dense(3, activation="softmax")', "present"),
+    ],
+)
+def test_accuracy_beside_a_squared_error_means_classes_unless_one_number_is_given(
+    last: str, state: str
+) -> None:
+    text = (
+        "import keras\nfrom keras.layers import Dense\n"
+        f"model = keras.Sequential([Dense(8, activation='relu'), {last}])\n"
+        "model.compile(optimizer='adam', loss='mse', metrics=['accuracy'])\nmodel.fit(x, y, epochs=20)\n"
+    )
+
+    assert (_read("script-loss-wrong", text).state == "present") == (state == "present")

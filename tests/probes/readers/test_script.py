@@ -94,7 +94,7 @@ def test_a_script_without_a_framework_gives_nothing(tmp_path: Path) -> None:
     assert read(tmp_path, "LR = 3\n") == {}
 
 
-@pytest.mark.parametrize("text", ["def (:\n", "print 'python 2'\n", "x = (" * 5000])
+@pytest.mark.parametrize("text", ["def (:\n", "print 'python 2' if\n", "x = (" * 5000])
 def test_broken_source_is_one_sentence(tmp_path: Path, text: str) -> None:
     """A syntax error, another Python version and absurd nesting raise ValueError."""
     with pytest.raises(ValueError, match="Python"):
