@@ -324,12 +324,29 @@ _EVALUATED = ("eval/loss", "eval/accuracy")
 _MUST_AGREE = ("grad_norm", "weight_norm", "weight_sum", "learning_rate", "loss_scale")
 
 
+_OF_WEIGHTS = frozenset({"weight_norm", "weight_sum"})
+
+
+def _parting(values: Floats, least: int) -> int | None:
+    """Where ranks [rank, n] that agree to the last digit at first differ, to the end; else None."""
+    apart = np.ptp(values, axis=0) > 0
+    if not apart[-1] or bool(np.any(apart[:least])) or np.sum(apart) < least:
+        return None
+    first = int(np.argmax(apart))
+    return first if bool(np.all(apart[first:])) else None
+
+
 @probe()
 def ranks_diverge(view: View, relative: float, least: int = 3) -> Finding:
     """Ranks report different values of something that gradient exchange makes equal."""
     compared = 0
     for name, curves, steps, values in _on_all_ranks(view.run, _MUST_AGREE, least):
         compared += 1
+        parted = _parting(values, least) if name in _OF_WEIGHTS else None
+        if parted is not None:
+            step = float(steps[parted])
+            text = f"{name} of {len(curves)} ranks is equal to the last digit only until step {step:g}"
+            return present(text, step=step, series=(name,), where=_where_of(curves, step))
         spread = _spread(values)
         bad = np.flatnonzero(spread > relative)
         if len(bad) >= max(least, 0.1 * len(spread)):
@@ -394,9 +411,34 @@ def ranks_first_differs(view: View, relative: float) -> Finding:
     return unknown("no logs of several ranks with a common first step")
 
 
+_LEAP = 100.0  # times what is usual: bad samples give ten, and hit another rank each time
+
+
+def _leaping_rank(run: Run) -> Finding | None:
+    """One rank of four or more whose own gradient norm leaps twice and more, and no other's ever does."""
+    for name, curves, steps, values in _on_all_ranks(run, ("grad_norm_of_rank",), 10):
+        usual = np.median(values, axis=1, keepdims=True)
+        leaps = values > _LEAP * np.maximum(usual, np.median(usual))
+        count = np.sum(leaps, axis=1)
+        if len(curves) < 4 or np.count_nonzero(count) != 1 or np.max(count) < 2:
+            continue
+        worst = int(np.argmax(count))
+        rank, at = list(curves)[worst], float(steps[int(np.argmax(leaps[worst]))])
+        text = f"the gradient norm of rank {rank} alone leaps at {int(count[worst])} of {len(steps)} steps"
+        where = _where_of({rank: curves[rank]}, at)
+        return present(text, value=int(count[worst]), step=at, where=where, series=(name,))
+    return None
+
+
 @probe()
 def one_rank_bad(view: View, sigmas: float) -> Finding:
-    """One rank alone has non-finite values, or (of three or more) lies far outside the others."""
+    """One rank alone has non-finite values, or (of three or more) lies far outside the others.
+
+    Also: its own gradient norm leaps, at single steps, to a hundred times that of all others and its own.
+    """
+    leaps = _leaping_rank(view.run)
+    if leaps is not None:
+        return leaps
     curves = _of_ranks(view.run, "train/loss")
     common = _common(curves)
     if common is None:
@@ -460,4 +502,7 @@ def ranks_identical(view: View, steps: int) -> Finding:
         return unknown(f"{text}; this framework logs the mean over all ranks", **rest)
     if np.ptp(values[0, good]) == 0:
         return unknown(f"{text}; the loss does not move at all", **rest)
+    for _, _, _, norms in _on_all_ranks(view.run, ("grad_norm_of_rank",), 1):
+        if float(np.median(_spread(norms))) > 1e-3:
+            return unknown(f"{text}; their own gradient norms are not: the loss is a mean over ranks", **rest)
     return present(text, where=_where_of(curves, float(at[good][0])), step=float(at[good][0]), **rest)

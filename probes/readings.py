@@ -165,6 +165,7 @@ MODULES = (
     "events",
     "operators.dumps",
     "operators.flags",
+    "operators.origins",
     "operators.searched",
     "weights.held",
     "weights.moved",

@@ -15,8 +15,8 @@ from ...engine.model import Place, State
 from .. import settings as names
 from ..curves.shapes import shape
 from ..registry import Finding, View, absent, place, place_of, present, probe, unknown
-from ..run import Configured, Event, Run
-from .values import HALF, says, value_of
+from ..run import Configured, Run
+from .values import HALF, amp_disabled, says, value_of
 
 _STEPS = re.compile(r"\.backward\(|\.fit\(|\bGradientTape\b|\bvalue_and_grad\(|\bmodel\.train\(\s*\w+\s*,")
 # What sets up several processes, or hands that to a library that may.
@@ -27,11 +27,6 @@ _SEVERAL = re.compile(
 )
 _FULL = ("fp32", "fp64")
 _LEAST_RANKS = 2
-
-
-def _amp_disabled(run: Run) -> Event | None:
-    """The framework's own word that mixed precision was switched off."""
-    return next((e for e in run.events_of("known-warning") if e.data == "amp-disabled"), None)
 
 
 def _at_work(run: Run) -> tuple[str, tuple[Place, ...]] | None:
@@ -82,7 +77,7 @@ def full_precision(view: View, side: Literal["run", "benchmark"] = "run") -> Fin
     if run is None:
         return unknown("needs a benchmark run (--benchmark)")
     whose = "" if side == "run" else "the benchmark: "
-    disabled = _amp_disabled(run)
+    disabled = amp_disabled(run)
     if disabled is not None:
         where = (Place(disabled.file, disabled.line, side=side),)
         return present(f"{whose}mixed precision was switched off: {disabled.text}", where=where)
@@ -143,10 +138,12 @@ def loss_not_scaled(view: View, points: int = 10) -> Finding:
         return absent(
             f"the number format is {setting.value} ({says(setting)}), which needs no loss scale", where=where
         )
-    disabled = _amp_disabled(run)
+    disabled = amp_disabled(run)
     if disabled is not None and "scaler" in disabled.text.lower():
         text = f"the scaler was switched off: {disabled.text}"
         return present(text, where=(Place(disabled.file, disabled.line),))
+    if disabled is not None:
+        return unknown(f"no half precision is at work: {disabled.text}")
     series = run.series.get("loss_scale")
     if series is not None and len(series):
         values = series.values[np.isfinite(series.values)]
@@ -190,6 +187,15 @@ def trains_alone(view: View) -> Finding:
     counted = names.number(run.facts.get("world_size"))
     joined = names.number(run.facts.get("communicator_size"))
     several = max(len(run.ranks), int(counted or 0), int(joined or 0))
+    if (
+        counted == 1
+        and joined is None
+        and len(run.ranks) >= _LEAST_RANKS
+        and asked is not None
+        and asked[0] > 1
+    ):
+        text = f"{asked[0]} processes are asked for ({says(asked[1])}), and each log says that one trains"
+        return present(text, value=1, threshold=asked[0], where=_places(asked[1]))
     if several >= _LEAST_RANKS:
         how = (
             f"the curves of {several} ranks are there"

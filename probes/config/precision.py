@@ -9,7 +9,7 @@ import numpy as np
 from ..readers.script import DEFAULT
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
 from ..run import Configured, Run
-from .values import HALF, carried, not_recorded, number_of, raw_value, says, value_of
+from .values import HALF, amp_disabled, carried, not_recorded, number_of, raw_value, says, value_of
 
 _BF16_MODELS = re.compile(
     r"(?:^|[-_/])(?:llama[-_]?[23]|mistral|mixtral|qwen[-_]?[123]|gemma|t5|mt5|byt5|flan[-_]?t5|ul2|pegasus|deepseek"
@@ -22,6 +22,8 @@ _BF16_MODELS = re.compile(
 def precision_is(view: View, precision: str) -> Finding:
     """Training runs in this number format."""
     setting = view.run.settings["precision"]
+    if setting.value == precision and precision in HALF and (off := amp_disabled(view.run)) is not None:
+        return unknown(f"{says(setting)} is asked for, and the log says: {off.text}")
     if setting.value == precision:
         return present(f"the number format is {precision} ({says(setting)})", **carried(setting))
     return absent(f"the number format is {setting.value} ({says(setting)})", **carried(setting))
@@ -34,6 +36,8 @@ def fp16_without_scaling(view: View) -> Finding:
     setting = run.settings["precision"]
     if setting.value != "fp16":
         return absent(f"the number format is {setting.value}, which needs no loss scale", **carried(setting))
+    if (told := amp_disabled(run)) is not None and "scaler" not in told.text.lower():
+        return unknown(f"fp16 is asked for and not at work: {told.text}")
     pure = raw_value(run, r"(?:16|fp16|float16)-true")
     if pure is not None:
         return present(
@@ -142,10 +146,15 @@ def mixed_precision_not_in_force(view: View) -> Finding:
     level = run.settings.get("amp_level")
     if level is not None and str(level.value).lower() == "o0":
         return present(f"{says(asked)}, and {says(level)} switches it off", **carried(level))
+    off = amp_disabled(run)
+    if off is not None and "scaler" not in off.text.lower():
+        return present(f"{says(asked)}, and the log says: {off.text}", **carried(asked))
     seen = str(run.facts.get("precision") or "").lower()
     if seen in ("fp32", "float32"):
         return present(f"{says(asked)}, and the log says that training runs in {seen}", **carried(asked))
-    if "loss_scale" in run.series or run.events_of("loss-scale", "overflow") or seen in HALF:
+    scales = run.series.get("loss_scale")
+    scaled = scales is not None and bool(np.any(scales.values > 1))
+    if scaled or run.events_of("loss-scale", "overflow") or seen in HALF:
         return absent("the log shows half precision at work", **carried(asked))
     return unknown("nothing in the log shows which number format is in force")
 

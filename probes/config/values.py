@@ -8,7 +8,7 @@ from typing import Any
 from ...engine.model import Place, Scalar
 from .. import settings as names
 from ..registry import Finding, place_of, unknown
-from ..run import Configured, Run
+from ..run import Configured, Event, Run
 
 HALF = ("fp16", "bf16", "fp8")
 
@@ -22,6 +22,11 @@ def number_of(run: Run, key: str) -> float | None:
     """Return a setting as a number, or None."""
     value = value_of(run, key)
     return None if isinstance(value, tuple) else names.number(value)
+
+
+def amp_disabled(run: Run) -> Event | None:
+    """The framework's own word that mixed precision was switched off."""
+    return next((e for e in run.events_of("known-warning") if e.data == "amp-disabled"), None)
 
 
 def says(setting: Configured) -> str:

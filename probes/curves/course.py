@@ -167,8 +167,13 @@ def spikes(run: Run, curve: Shape, sigmas: float = 8.0, relative: float = 0.5) -
 
 
 @on_loss(10)
-def spike_early(run: Run, curve: Shape, within: float = 0.1, rise: float = 1.5) -> Finding:
-    """In the first `within` of the run the loss exceeds its first values by `rise`, then comes down again."""
+def spike_early(
+    run: Run, curve: Shape, within: float = 0.1, rise: float = 1.5, gentle: float = 1.2
+) -> Finding:
+    """In the first `within` of the run the loss exceeds its first values by `rise`, then comes down again.
+
+    `gentle` is enough where the gradient norm stands ten times above its later level at the same time.
+    """
     if situation.objective(run):
         return unknown(str(situation.objective(run)))
     parts = (curve.x - curve.x[0]) / (curve.x[-1] - curve.x[0])
@@ -182,6 +187,7 @@ def spike_early(run: Run, curve: Shape, within: float = 0.1, rise: float = 1.5) 
     later = curve.y[early[-1] :]
     usual = stats.noise(later) if len(later) > 8 else scatter
     height = float(curve.y[peak])
+    rise = min(rise, gentle) if _gradient_high(run, curve.step(peak)) else rise
     seen: dict[str, Any] = {"value": round(height / first, 3) if first > 0 else None, "threshold": rise}
     beyond = (
         first > 0 and height > rise * first and height - first > 6 * usual and _beyond(curve, height / first)
@@ -199,6 +205,21 @@ def spike_early(run: Run, curve: Shape, within: float = 0.1, rise: float = 1.5) 
         series=(curve.name,),
         **seen,
     )
+
+
+_TIMES = 10.0  # clipping recipes leave norms within a few times of one another
+
+
+def _gradient_high(run: Run, step: float) -> bool:
+    """Whether the gradient norm near a step is many times what it is in the second half of the run."""
+    norms = run.series.get("grad_norm")
+    if norms is None or len(norms) < 20:
+        return False
+    values = np.where(np.isfinite(norms.values), norms.values, 0.0)
+    span = 0.05 * (float(norms.steps[-1]) - float(norms.steps[0]))
+    near = values[np.abs(norms.steps - step) <= span]
+    later = float(np.median(values[len(values) // 2 :]))
+    return bool(len(near)) and later > 0 and float(np.max(near)) > _TIMES * later
 
 
 def _beyond(curve: Shape, ratio: float) -> bool:

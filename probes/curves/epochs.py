@@ -128,6 +128,8 @@ def updates_few(run: Run, curve: Shape, limit: float = 100.0) -> Finding:
     seen: dict[str, Any] = {"value": last, "threshold": limit, "series": (curve.name,)}
     if last >= limit:
         return absent(words, **seen)
+    if not np.isfinite(curve.series.values[-1]):
+        return unknown(f"{words}, where it is no number: that is not for want of updates", **seen)
     epochs, share = situation.number(run, "epochs"), situation.planned_share(run, curve.series)
     if why := situation.reinforced(run):
         return unknown(f"{words}; {why}, and an iteration may take many updates", **seen)

@@ -184,6 +184,8 @@ def trained_start(run: Run, curve: Shape | None = None) -> str | None:
     framework = str(run.facts.get("framework") or "").lower()
     if any(word in framework for word in ("transformers", "hugging", "hf", "llamafactory", "llama-factory")):
         return "the Hugging Face Trainer usually fine-tunes"
+    if "text-hf" in run.info.formats and any(k == "version:transformers" for k in run.facts):
+        return "the lines of the Hugging Face Trainer are there, which usually fine-tunes"
     known = classes(run)
     if curve is not None and known is not None and known.setting.key == "vocab_size":
         if curve.start.value < 0.6 * chance_loss(run, known.count):

@@ -65,6 +65,10 @@ _TELLING: frozenset[EventKind] = frozenset(
 )
 
 
+# What the software around a training writes into texts of its own (plog, npu-smi), without any metric.
+_TELLING_WARNINGS = frozenset({"versions-unfit", "device-memory"})
+
+
 def sniff(file: RunFile) -> bool:
     """Say whether this is text that holds at least one row of metrics or one telling event."""
     if file.suffix in _NOT_LOGS or not _is_text(file.head):
@@ -93,7 +97,8 @@ def _parse(path: str, data: bytes, watch: Callable[[float], None] | None = None)
 
 
 def _worth(content: FileContent) -> bool:
-    return bool(content.series) or any(e.kind in _TELLING for e in content.events)
+    told = (e.kind in _TELLING or e.data in _TELLING_WARNINGS for e in content.events)
+    return bool(content.series) or any(told)
 
 
 def _is_text(head: bytes) -> bool:

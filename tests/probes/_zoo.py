@@ -660,6 +660,12 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
     early = noisy(rng, decay(n, 2.3, 0.3, 6), 0.03)
     early[int(0.04 * n) : int(0.07 * n)] = 5.0
     add("early spike", run([series("train/loss", early, at)]), "loss-spike-early", without=("loss-diverges",))
+    low = noisy(rng, decay(n, 2.3, 0.3, 6), 0.03)
+    low[int(0.04 * n) : int(0.07 * n)] = 3.0
+    norms = np.where((np.arange(n) >= 0.03 * n) & (np.arange(n) < 0.08 * n), 40.0, 1.0)
+    both = run([series("train/loss", low, at), series("grad_norm", norms, at)])
+    add("early rise with its gradient", both, "loss-spike-early", without=("loss-diverges",))
+    add("early rise alone", run([series("train/loss", low, at)]), without=("loss-spike-early",))
     pattern = noisy(rng, np.full(20, 2.0), 0.2)
     add(
         "frozen and unshuffled",

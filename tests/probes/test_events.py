@@ -145,6 +145,30 @@ def test_ranks_that_drift_later_say_when() -> None:
     assert reading("logs", "ranks-diverge", ranks("grad_norm", NORM, drift)).step == 31.0
 
 
+def test_weights_that_part_after_they_were_equal() -> None:
+    """Sums of weights that agree to the last digit and then differ in it; parts of a model never agree."""
+    apart = NORM * np.where(np.arange(50) < 30, 1.0, 1 + 1e-6)
+    again = NORM * np.where(np.arange(50) == 30, 1 + 1e-6, 1.0)
+
+    assert reading("logs", "ranks-diverge", ranks("weight_sum", NORM, apart)).step == 31.0
+    assert state("ranks-diverge", ranks("weight_sum", NORM, again)) == "absent"
+    assert state("ranks-diverge", ranks("weight_sum", NORM, NORM * (1 + 1e-6))) == "absent"
+    assert state("ranks-diverge", ranks("grad_norm", NORM, apart)) == "absent"
+
+
+def test_one_rank_whose_own_gradient_leaps() -> None:
+    """Twice and more, a hundredfold, and on one rank alone: bad samples come to every rank."""
+    leaps = NORM * np.where(np.isin(np.arange(50), (12, 31)), 1e4, 1.0)
+    once = NORM * np.where(np.arange(50) == 12, 1e4, 1.0)
+
+    found = reading("logs", "one-rank-bad", ranks("grad_norm_of_rank", NORM, NORM, leaps, NORM))
+
+    assert (found.state, found.step, found.where[0].file) == ("present", 13.0, "rank2.log")
+    assert state("one-rank-bad", ranks("grad_norm_of_rank", NORM, NORM, once, NORM)) == "unknown"
+    assert state("one-rank-bad", ranks("grad_norm_of_rank", NORM, leaps, leaps, NORM)) == "unknown"
+    assert state("one-rank-bad", ranks("grad_norm_of_rank", NORM, 1e4 * NORM, NORM, NORM)) == "unknown"
+
+
 def test_ranks_that_start_apart() -> None:
     """First losses scatter with the data, but not by half their size; weight norms not at all."""
     assert state("ranks-first-loss-differs", ranks("train/loss", LOSS, LOSS * 3)) == "present"

@@ -21,10 +21,16 @@ from ..shared.shares import DROP, KEEP, is_turned, plain
 from ..shared.sides import literal
 from .steps import of_mindspore
 
+_OTHERS = frozenset({"mint", "torch", "msadapter", "mindtorch", "mindnlp", "msadapter_torch"})
+
 
 def _like_torch(source: Script) -> bool:
     """Layers may be those of another library: `mint`, PyTorch beside MindSpore, an `nn` from elsewhere."""
-    if re.search(r"\bmint\b|\btorch\b|msadapter|mindtorch|mindnlp", source.code):
+    if "mint" in {n.id for n in source.of(ast.Name)}:
+        return True
+    taken = [a.name for n in source.of(ast.Import) for a in n.names]
+    taken += [f"{n.module or ''}.{a.name}" for n in source.of(ast.ImportFrom) for a in n.names]
+    if any(_OTHERS.intersection(name.split(".")) for name in taken):
         return True
     return any(
         a.name == "nn" and not (n.module or "").startswith("mindspore")
@@ -47,12 +53,14 @@ def _from_mindspore(source: Script, call: ast.Call) -> bool:
 
 # ---------------------------------------------------------------------------------------- the share to keep
 
+_KEPT_BY_NOBODY = 0.3  # the usual shares to drop are .1 to .3, and to keep .5 and more
+
 
 def share_to_drop_kept(source: Script) -> Finding | None:
     """`nn.Dropout(drop)`, `nn.Dropout(keep_prob=rate)`: the first argument is the share to keep.
 
     Counts where a name says that it is dropped, and a number below a half, or the same name given as `p` or
-    to a recurrent layer, says so too.
+    to a recurrent layer, says so too. So does a first argument that is too small a number to keep.
     """
     if not of_mindspore(source) or _like_torch(source):
         return None
@@ -61,10 +69,16 @@ def share_to_drop_kept(source: Script) -> Finding | None:
             continue
         kept = keyword(call, "keep_prob") or (call.args[0] if call.args else None)
         library = source.owner(call).split(".")[-1]
-        if kept is None or isinstance(kept, ast.Constant) or not _from_mindspore(source, call):
+        if kept is None or not _from_mindspore(source, call):
             continue
         if last_name(call.func) != "Dropout" and library == "nn":
             continue  # Dropout2d of `nn` takes `p` first
+        if isinstance(kept, ast.Constant):
+            value = share(source, kept)
+            if value is not None and 0 < value <= _KEPT_BY_NOBODY and kept in call.args:
+                words = f"the first argument is the share to keep: all but {value:g} is dropped"
+                return at(source, call, words)
+            continue
         text = plain(kept)
         if re.fullmatch(r"[\w.]+", text) and DROP.search(text) and not is_turned(source, kept):
             value = share(source, kept)

@@ -27,6 +27,7 @@ def _rule(kind: EventKind, *phrases: str, data: str = "", once: bool = True, nan
 
 _NAN = r"(?:nan|inf|-inf|non-?finite|infinite|not finite)(?: or (?:nan|inf))?"
 _TENSORS = r"(?:grad\w*|gradient norm|total norm|weights?|parameters?|activations?|outputs?|logits|inputs?)"
+_PARTS = r"\b(?:driver|firmware|cann|hdk|toolkit|torch[_-]npu|ascend\b.{0,40}\bpackage|cuda runtime)\b"
 _SAMPLES = r"(?:image|sample|label|annotation|audio|video|record|file|row|line)s?\b"
 
 _SCALING = (
@@ -197,6 +198,7 @@ _STARTS = (
         r"(?:^|\W)=> (?:loaded|loading) checkpoint '.{1,200}?' \(epoch (?P<epoch2>\d+)",
         r"(?:Loaded|Loading|Restored|Restoring) (?:(?:training|trainer|optimizer) state|model and optimizer)"
         r" from (?!None)\S",
+        r"load(?:ing)? resume context from checkpoint",
         r"Resume (?:training|from checkpoint)(?:.{0,40}?step[ :=]{0,3}(?P<step6>\d+))?.{0,10}$",
         data="checkpoint",
     ),
@@ -314,9 +316,34 @@ _WARNINGS = (
         r"GradScaler is enabled, but .{1,40} not available\. *Disabling",
         r"device_type of '?\w+'?, but .{1,40} not available\. *Disabling",
         r"In \w+ autocast, but the target dtype is not supported\. Disabling",
+        r"\b(?:apex|amp)\b.{0,20}not (?:installed|available|found|supported).{0,80}"
+        r"(?:disabl|fp32|float32|(?:full|single) precision)",
+        r"mixed[- ]precision.{0,40}(?:unavailable|not (?:available|supported)).{0,60}"
+        r"(?:disabl|fp32|float32|full precision)",
+        r"fall(?:ing|s)? back to (?:fp32|float32|(?:full|single) precision)",
         data="amp-disabled",
     ),
     _rule("known-warning", r"Anomalies were detected with AMP", data="amp-anomalies"),
+    _rule(
+        "known-warning",
+        rf"{_PARTS}.{{0,120}}\b(?:(?:does|do|is|are) not (?:match|compatible)|mismatch|incompatible"
+        r"|lower than (?:is )?(?:required|expected|the minimum)|too old)",
+        data="versions-unfit",
+    ),
+    _rule(
+        "known-warning",
+        r"\b(?:multi|double)[- _]?bits?\b.{0,20}\becc\b.{0,40}[:=] *[1-9]",
+        r"\bNVRM: Xid .{0,40}: (?:48|63|64|94|95)\b",
+        r"\buncorrect(?:able|ed) ecc\b.{0,40}[:=] *[1-9]",
+        data="device-memory",
+    ),
+    _rule(
+        "known-warning",
+        r"optimi[sz]er[ _]?(?:states?|moments?|dict).{0,60}"
+        r"(?:not (?:be )?(?:found|loaded|restored)|missing|(?:is|are) not in)",
+        r"no optimi[sz]er[ _]states? (?:was |were )?(?:found|in)",
+        data="optimizer-state-missing",
+    ),
     _rule(
         "known-warning",
         r"will not load any checkpoints and will start from random",
@@ -379,7 +406,8 @@ HINT = re.compile(
     rb"|libpng|crc|dataloss|cache|strides|input ran|pad_token|response key|trainable|implicit"
     rb"|duplicate|attribute|eval mode|evaluated|best model|conditioned|discrepancy|y_pred|disabling"
     rb"|anomal|prompt|bos\b|keep_prob|label value|restored|skip|labels in your|nvidia|not available"
-    rb"|compiled with|exit|return|loaded|loading|transferred",
+    rb"|compiled with|exit|return|loaded|loading|transferred|not match|lower than|too old|not compatible"
+    rb"|ecc\b|xid|fall|not installed|not supported|not found|optimi[sz]er",
     re.IGNORECASE,
 )
 # These may stand on a line that holds metrics too; of other kinds such a line only looks like one.

@@ -15,6 +15,7 @@ from .._build import run, series, written
 from .._read import evidence, probes, reading, symptoms
 
 LOSS = series("train/loss", [2.0, 1.5, 1.2])
+SWITCHED_OFF = Event("known-warning", "a.log", 3, text="apex is not installed, fp32", data="amp-disabled")
 SCALE = series("loss_scale", [65536.0, 65536.0])
 
 # symptom, state, raw settings, and what else the run has
@@ -33,6 +34,15 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("fp16-on-bf16-model", "absent", {"bf16": True, "model_name_or_path": "google/flan-t5-base"}, {}),
     ("fp16-on-bf16-model", "unknown", {"fp16": True, "model": "resnet50"}, {}),
     ("fp16-in-use", "present", {"fp16": True}, {}),
+    ("fp16-in-use", "unknown", {"fp16": True}, {"events": [SWITCHED_OFF]}),
+    ("fp16-without-loss-scale", "unknown", {"fp16": True, "loss_scale": 1.0}, {"events": [SWITCHED_OFF]}),
+    ("mixed-precision-not-in-force", "present", {"fp16": True}, {"events": [SWITCHED_OFF]}),
+    (
+        "mixed-precision-not-in-force",
+        "unknown",
+        {"fp16": True},
+        {"curves": [series("loss_scale", [1.0] * 3)]},
+    ),
     ("fp16-in-use", "absent", {"precision": "bf16-mixed"}, {}),
     ("fp16-in-use", "unknown", {"lr": 0.1}, {}),
     ("pure-bf16-weights", "present", {"precision": "bf16-true"}, {}),

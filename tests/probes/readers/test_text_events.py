@@ -55,6 +55,14 @@ ROW = "step 1 loss 2.0\n"
         ("UserWarning: Discrepancy between trainable weights and collected trainable weights, did you set `model.trainable` without calling `model.compile` after ?", "known-warning", "trainable-stale"),
         ("UserWarning: In loss categorical_crossentropy, expected y_pred.shape to be (batch_size, num_classes) with num_classes > 1. Received: y_pred.shape=(None, 1).", "known-warning", "one-output"),
         ("UserWarning: torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", "known-warning", "amp-disabled"),
+        ("[WARNING] apex is not installed, training goes on in fp32", "known-warning", "amp-disabled"),
+        ("Mixed precision is not supported on this device, falling back to fp32", "known-warning", "amp-disabled"),
+        ("UserWarning: The driver version 22.0.4 does not match CANN 8.0.RC3", "known-warning", "versions-unfit"),
+        ("[ERROR] DRV(11873,python): driver version [22.0.4] is lower than required by the toolkit", "known-warning", "versions-unfit"),
+        ("HBM multi bit ecc error count : 3", "known-warning", "device-memory"),
+        ("[12.1] NVRM: Xid (PCI:0000:3b:00): 63, pid=1, Row Remapper", "known-warning", "device-memory"),
+        ("WARNING - optimizer state (adam_m, adam_v) is not found in the checkpoint.", "known-warning", "optimizer-state-missing"),
+        ("INFO - Start load resume context from checkpoint", "resume", "checkpoint"),
         ("UserWarning: User provided device_type of 'cuda', but CUDA is not available. Disabling", "known-warning", "amp-disabled"),
         ("AMP: checks failed. Anomalies were detected with AMP on your system that may lead to NaN losses", "known-warning", "amp-anomalies"),
         ("    will not load any checkpoints and will start from random", "known-warning", "no-checkpoint"),
@@ -100,6 +108,11 @@ def test_phrases(tmp_path: Path, line: str, kind: str, data: str) -> None:
         " Non-trainable params: 0 (0.00 B)",
         "non trainable parameters: 0",
         "trainable params: 0.5M of 7M",
+        "HBM multi bit ecc error count : 0",
+        "mixed precision: disabled",
+        "AMP disabled, training in fp32",
+        "CANN version matches the driver",
+        "optimizer state loaded from step_200.ckpt",
     ],
 )
 def test_what_is_no_event(tmp_path: Path, line: str) -> None:
@@ -323,3 +336,9 @@ def test_facts(tmp_path: Path) -> None:
 def test_a_configuration_alone_is_left_to_others(tmp_path: Path) -> None:
     """Settings without any row or telling event make no log."""
     assert not text_log.sniff(file_of(tmp_path, "lr: 0.1\nbatch_size: 32\nWorld size: 8\n"))
+
+
+def test_a_text_without_metrics_is_read_for_what_the_device_says(tmp_path: Path) -> None:
+    """The figures of a device are taken only where they tell of a fault."""
+    assert text_log.sniff(file_of(tmp_path, "NPU 5\nHBM multi bit ecc error count: 3\n", "npu-smi.txt"))
+    assert not text_log.sniff(file_of(tmp_path, "NPU 5\nHBM multi bit ecc error count: 0\n", "npu-smi.txt"))

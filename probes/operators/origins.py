@@ -1,0 +1,137 @@
+"""What kind of operator goes wrong first: one that meets a zero, one that reads data, a fused one."""
+
+from __future__ import annotations
+
+import re
+
+from ...engine.model import Place
+from ..registry import Finding, View, absent, present, probe, unknown
+from ..run import Run
+from ..tensors.condition import condition
+from ..tensors.knowledge import plain
+from ..tensors.model import Operator, Tensor
+from .dumps import NO_DUMP, TO_BLAME, by_bits, comparison, overflowed
+
+# Operators without a value at zero (and below it, for a root or logarithm): the input that must not be there.
+# Signatures of PyTorch, MindSpore, TensorFlow and CANN.
+QUOTIENTS = {"div": 1, "truediv": 1, "realdiv": 1, "divide": 1, "idiv": 1, "itruediv": 1, "mod": 1}
+INVERSES = frozenset({"reciprocal", "inv"})
+ROOTS = frozenset({"rsqrt"})
+LOGARITHMS = frozenset({"log", "log2", "log10"})
+# They bring a batch into the graph; nothing is computed in them.
+SOURCES = frozenset(
+    {"getnext", "iteratorgetnext", "getnextfromqueue", "dynamicgetnext", "queuedequeue", "dequeue"}
+)
+_FUSED = re.compile(
+    r"fus(?:ed|ion)|flash|^npu(?:rmsnorm|swiglu|rotarymul|geglu|dropouta)|promptattention", re.IGNORECASE
+)
+
+
+def _guarded(operator: Operator) -> Tensor | None:
+    """The input that must not be zero (or below it); None: there is none, or it is not recorded."""
+    kind = plain(operator.kind)
+    index = 0 if kind in INVERSES | ROOTS | LOGARITHMS else QUOTIENTS.get(kind)
+    return next((t for t in operator.inputs if index is not None and t.index == str(index)), None)
+
+
+def _meets_zero(operator: Operator) -> tuple[Tensor, float] | None:
+    """The input that is known to hold a zero (of a logarithm or inverse root: or less), and its least."""
+    tensor = _guarded(operator)
+    if tensor is None:
+        return None
+    seen = condition(tensor)
+    low, high = (tensor.statistics.min, tensor.statistics.max) if seen.low is None else (seen.low, seen.high)
+    if low is None or high is None or seen.bad:
+        return None
+    below = plain(operator.kind) in ROOTS | LOGARITHMS and low < 0
+    return (tensor, low) if below or 0.0 in (low, high) or tensor.statistics.zero else None
+
+
+@probe()
+def zero_met(view: View) -> Finding:
+    """The first operator that gives what is not finite divides by zero, or takes its logarithm or root.
+
+    An input whose least or largest value is exactly zero holds one; where zero lies between the two nothing
+    is known.
+    """
+    found = overflowed(view.run)
+    if found is None or not found.report.looked:
+        return unknown(NO_DUMP)
+    if found.origin is None:
+        if found.report.first is None and found.whole and found.report.kind != "cannot tell":
+            return absent("no operator of the dump makes what is not finite from finite inputs")
+        return unknown(found.report.verdict)
+    operator = found.origin.operator
+    if not found.origin.lasting:
+        return absent(f"what {operator.name} makes is not left at the step's end")
+    met = _meets_zero(operator)
+    if met is None:
+        return unknown(f"whether {operator.name} meets a zero is not recorded")
+    tensor, low = met
+    return present(
+        f"{operator.name} is given {tensor.name} with values down to {low:g}, where it has no value",
+        value=low,
+        step=operator.step,
+        where=(Place(operator.outputs[0].file or operator.name, step=operator.step, rank=operator.rank),),
+    )
+
+
+def _brought(run: Run) -> tuple[bool | None, str]:
+    """Whether the batch itself is what is not finite first; None: the dump does not tell. And in words."""
+    found = overflowed(run)
+    if found is None or not found.report.looked:
+        return None, NO_DUMP
+    report = found.report
+    begin = next((o for o in report.operators if o.state in ("first", "brought")), None)
+    if begin is None:
+        clean = report.kind == "clean" and found.whole
+        return (False if clean else None), report.verdict
+    if begin.state == "first" and plain(begin.kind) in SOURCES:
+        return True, f"{begin.name}, which brings the batch, gives values that are no numbers"
+    if begin.state == "brought" and begin.why == "input":
+        return True, f"what enters the first operator, {begin.name}, holds values that are no numbers"
+    return (False if begin.state == "first" else None), report.verdict
+
+
+@probe()
+def input_not_finite(view: View) -> Finding:
+    """What the dump shows of the batch: it is not finite before anything has been computed of it."""
+    state, words = _brought(view.run)
+    return unknown(words) if state is None else present(words) if state else absent(words)
+
+
+@probe()
+def fused_bad(view: View) -> Finding:
+    """The operator that computes otherwise than the benchmark's, from inputs that agree, is a fused one."""
+    found = comparison(view)
+    if found is None:
+        return unknown("no operators were compared")
+    if found.kind not in TO_BLAME or found.first is None or by_bits(found):
+        return unknown(found.verdict)
+    kind = plain(found.first.kind)
+    if not _FUSED.search(kind):
+        return absent(f"{found.first.name} is no fused operator")
+    return present(
+        f"{found.first.name}, a fused operator, gives other outputs from inputs that agree",
+        value=found.first.output_error,
+        step=found.first.step,
+        where=(Place(found.first.name, rank=found.first.rank),),
+    )
+
+
+@probe()
+def other_bits(view: View) -> Finding:
+    """A table of checksums (msprobe's md5 mode) in which one operator makes other bits of equal bits.
+
+    All before it agrees in every bit, so both sides are runs of one program on one kind of device.
+    """
+    found = comparison(view)
+    if found is None:
+        return unknown("no operators were compared")
+    if not by_bits(found) or found.first is None:
+        return unknown(found.verdict)
+    return present(
+        f"{found.first.name} makes other bits of equal bits, and all before it agrees in every bit",
+        step=found.first.step,
+        where=(Place(found.first.name, rank=found.first.rank),),
+    )
