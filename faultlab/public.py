@@ -76,6 +76,7 @@ PARTS = (
     "eighteenth",
     "nineteenth",
     "twentieth",
+    "twentyfirst",
 )
 FEW = {
     "ninth": 4,
@@ -90,6 +91,7 @@ FEW = {
     "eighteenth": 6,
     "nineteenth": 6,
     "twentieth": 6,
+    "twentyfirst": 6,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(

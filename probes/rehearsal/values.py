@@ -325,6 +325,7 @@ class Loader:
     named: dict[str, Any] = field(default_factory=dict)
     shuffles: bool | None = False
     rounds: int = 0  # how often it was gone through
+    vague: bool = False  # which of the rows it gives is not known
 
 
 @dataclass(eq=False)

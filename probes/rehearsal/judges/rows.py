@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..journal import Asked, Backward, Told
+from ..journal import Asked, Backward, Stepped, Told
 from ..machine import Machine
 from ..values import Met, Tensor
 from .verdict import Verdict, taught
@@ -21,6 +21,7 @@ _LEARNT = re.compile(r"(?i)train|fit|learn")
 SHARE = 0.35  # of the scored rows: windows that reach over a border share less
 _APART = 0.1
 FEWEST = 4  # rows that anything is said of
+FEW = 2  # times as many weights another optimizer has, where one has a few
 _PAIRS = ({"mean", "std"}, {"mean", "var"}, {"min", "max"}, {"nanmean", "nanstd"}, {"amin", "amax"},
           {"median", "quantile"}, {"nanmin", "nanmax"}, {"std_mean"}, {"var_mean"})  # fmt: skip
 
@@ -68,15 +69,35 @@ def held_out(machine: Machine) -> Iterator[tuple[Told, list[Asked]]]:
 
 
 def lessons(machine: Machine, net: Any, before: int) -> list[Asked]:
-    """What a network was asked of and learnt from before a time."""
+    """What a network was asked of and learnt from before a time.
+
+    Left aside is what moved but a few weights of a network that another optimizer trains: an architecture is
+    searched for, or answers are calibrated, on held-out rows.
+    """
+    beside = _beside(machine, net)
     numbers = {
         n
         for e in machine.journal.of(Backward)
-        if e.time < before and isinstance(e.loss, Tensor)
+        if e.time < before and isinstance(e.loss, Tensor) and e.number not in beside
         for n in e.loss.asked
     }
     asks = (machine.asks[n] for n in sorted(numbers) if n in machine.asks)
     return [a for a in asks if a.net is net]
+
+
+def _beside(machine: Machine, net: Any) -> set[int]:
+    """The gradients that no step used, or only one of an optimizer with a few of a network's weights."""
+    mine = {w.serial for w in net.parameters() if w.trains}
+    held: dict[int, int] = {}  # gradient -> the most of its weights that an optimizer has which used it
+    for event in machine.journal.of(Stepped):
+        if event.optimizer.weights is None:
+            return set()
+        weights = sum(w.serial in mine for w in event.optimizer.weights)
+        for number in {n for g in event.gradients.values() for n in g}:
+            held[number] = max(held.get(number, 0), weights)
+    most = max(held.values(), default=0)
+    unused = {e.number for e in machine.journal.of(Backward)} - set(held) if most else set()
+    return unused | {n for n, weights in held.items() if weights * FEW < most}
 
 
 def scored_rows_taught(machine: Machine) -> Iterator[Verdict]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..libraries import Call, function, method
-from ..values import Data, Instance, Loader, Tensor, Unknown
+from ..values import Data, Instance, Loader, Tensor, Thing, Unknown
 from .modules import Path
 from .parts import several
 
@@ -225,6 +226,35 @@ def _of_known(machine: Machine, data: Data, places: Any) -> Any:
 # ------------------------------------------------------------------------------------ loaders
 
 
+@dataclass(eq=False)
+class Sampler(Thing):
+    """What draws places of a data set: of all (`whole`), or of `places` alone."""
+
+    places: Any = None
+    whole: bool = False
+
+
+@function("RandomSampler", "SequentialSampler", "WeightedRandomSampler", "DistributedSampler", of=_DATA)
+def _whole_sampler(call: Call) -> Any:
+    return Sampler(whole=True)
+
+
+@function("SubsetRandomSampler", of=_DATA)
+def _sampler_of_places(call: Call) -> Any:
+    return Sampler(places=call.given[0] if call.given else call.named.get("indices"))
+
+
+@function("BatchSampler", of=_DATA)
+def _sampler_of_batches(call: Call) -> Any:
+    of = call.given[0] if call.given else call.named.get("sampler")
+    return Sampler(places=of.places, whole=of.whole) if isinstance(of, Sampler) else Sampler()
+
+
+@method(Sampler, "*")
+def _of_sampler(call: Call) -> Any:
+    return Unknown(call.callee.name)
+
+
 @function("DataLoader", "MultiEpochsDataLoader", of=_DATA)
 def _loader(call: Call) -> Any:
     data = call.given[0] if call.given else call.named.get("dataset")
@@ -232,9 +262,15 @@ def _loader(call: Call) -> Any:
     settings = {**dict(zip(names, call.given, strict=False)), **call.named}
     asked = settings.get("shuffle", False)
     shuffles: bool | None = asked if isinstance(asked, bool) else None
-    if settings.get("sampler") is not None or settings.get("batch_sampler") is not None:
+    sampler = settings.get("sampler")
+    sampler = settings.get("batch_sampler") if sampler is None else sampler
+    vague = False
+    if sampler is not None:
         shuffles = None
-    made = Loader(data, call.node, settings, shuffles)
+        places = _places(sampler.places) if isinstance(sampler, Sampler) else np.zeros(0, dtype=int)
+        vague = not (isinstance(sampler, Sampler) and sampler.whole) and not len(places)
+        data = Data(places, 0, call.node, data, "Subset") if len(places) else data
+    made = Loader(data, call.node, settings, shuffles, vague=vague)
     call.machine.loaders.append(made)
     return made
 
@@ -265,7 +301,11 @@ def batches(machine: Machine, loader: Loader, node: ast.AST) -> Iterator[Any]:
         held = sample(machine, data, index, node)
         if collate is not None:
             held = machine.call(collate, [[held]], {}, node)
-        yield fixed(machine, held, data, places)
+        held = fixed(machine, held, data, places)
+        if loader.vague:
+            for one in machine.tensors([held]):
+                one.vague = True
+        yield held
 
 
 def fixed(machine: Machine, held: Any, data: Any, places: np.ndarray) -> Any:

@@ -52,6 +52,13 @@ FAULTS = {
     "parts overlap": ("df.iloc[order[180:]]", "df.iloc[order[120:]]", "scored-rows-taught"),
     "trained on all": ("pack(fit, True)", "pack(df, True)", "scored-rows-taught"),
     "scored where learnt": ("pack(rest, False)", "pack(fit, False)", "scores-training-rows"),
+    "learnt from as well": (
+        "    total = 0.0\n",
+        "    for x, y in b:\n        opt.zero_grad()\n"
+        "        nn.functional.mse_loss(net(x).squeeze(1), y).backward()\n"
+        "        opt.step()\n    total = 0.0\n",
+        "scored-rows-taught",
+    ),
     "scaled by all": ("scaler.fit(fit[cols])", "scaler.fit(df[cols])", "statistics-of-scored"),
     "target inside": ('cols = ["depth", "flow"]', 'cols = ["depth", "arsenic"]', "target-among-inputs"),
     "other order": (
@@ -71,6 +78,18 @@ EVEN = {
     "sorted as a whole": (
         'df = pd.read_csv("wells.csv")',
         'df = pd.read_csv("wells.csv").sort_values("arsenic")',
+    ),
+    "calibrated on the rest": (
+        "    total = 0.0\n",
+        "    heat = torch.nn.Parameter(torch.ones(1))\n    warm = torch.optim.SGD([heat], lr=.1)\n"
+        "    for x, y in b:\n        warm.zero_grad()\n"
+        "        nn.functional.mse_loss(heat * net(x).squeeze(1), y).backward()\n        warm.step()\n"
+        "    total = 0.0\n",
+    ),
+    "gradients of the rest looked at": (
+        "    total = 0.0\n",
+        "    for x, y in b:\n        nn.functional.mse_loss(net(x).squeeze(1), y).backward()\n"
+        "    opt.zero_grad()\n    total = 0.0\n",
     ),
     "mixed pairs": (
         "        loss = nn.functional.mse_loss(net(x).squeeze(1), y)",
