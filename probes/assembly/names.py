@@ -157,6 +157,7 @@ def _camel(raw: str) -> str:
     if raw.upper() == raw or raw.lower() == raw or "mAP" in raw:
         return raw.lower()
     raw = re.sub(r"(?<![A-Za-z])([am])(IoU|Acc|Dice|AP)(?![a-z])", lambda m: m.group(0).lower(), raw)
+    raw = re.sub(r"(?<=[A-Z])(?=Loss(?![a-z]))", "_", raw)  # "IDLoss", "BCELoss"
     return re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", raw).lower()
 
 

@@ -102,6 +102,8 @@ def _epoch_counter(series: Series, backs: Index) -> Series | None:
         firsts = np.array([epochs[p[0]] for p in pieces])
         if not bool(np.all(np.diff(firsts) > 0)):
             return None
+        if any(np.floor(epochs[p[-1]]) > np.floor(epochs[p[0]]) for p in pieces[:-1]):
+            return None  # it went on over the end of an epoch: it went back for another reason
     length = float(np.max(ends))
     if len(pieces) > 2 and np.median(ends[:-1]) < 0.8 * length:
         return None

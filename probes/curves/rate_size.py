@@ -147,6 +147,17 @@ def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
 _PROCESSES = re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:gpytorch|gpflow|botorch)\b")
 
 
+# The largest rate that recurrent language models are known to be trained with, by SGD with gradients clipped
+# at 0.25: 20 in PyTorch's own example (word_language_model), 30 in AWD-LSTM (Merity et al. 2017).
+_CLIPPED = 30.0
+
+
+def _models_language(run: Run) -> bool:
+    """Whether a perplexity is logged, and nothing of how gradients are clipped."""
+    told = any(name.endswith("/perplexity") for name in run.series)
+    return told and number_of(run, "max_grad_norm") is None
+
+
 def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = False) -> Finding:
     peak = (_peak_until_broken(view.run) if until_broken else None) or _peak(view.run)
     if peak is None:
@@ -158,6 +169,8 @@ def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = 
     kind = family(view.run)
     low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
     name = kind or "any optimizer"
+    if kind is None and high <= value <= _CLIPPED and _models_language(view.run):
+        return unknown(f"{text}; SGD with clipped gradients trains recurrent language models so", **rest)
     if value >= high:
         return present(f"{text}, {what} for {name} ({high:g})", value=value, threshold=high, **rest)
     if value < low:

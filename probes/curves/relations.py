@@ -98,11 +98,22 @@ def beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 100
         if first > ratio * bound and split == "eval" and _starts_below(run, ratio * bound):
             seen = f"{words}, but the training loss begins lower: only the evaluation is out of scale"
             continue
+        if first > ratio * bound and _as_far_in_the_end(run, values, right, first / bound, part, classes):
+            return unknown(f"{words}, and ends as many times above what its accuracy explains: a sum")
         if first > ratio * bound:
             names = (loss.name, f"{split}/accuracy")
             return present(words, value=first, threshold=ratio * bound, where=(place(loss, 0),), series=names)
         seen = seen or words
     return absent(seen) if seen else unknown("no loss and accuracy of the same data were logged")
+
+
+def _as_far_in_the_end(
+    run: Run, values: Floats, right: Floats, times: float, part: float, classes: int
+) -> bool:
+    """Whether a loss that learns is so many times above what its accuracy explains throughout."""
+    level, share = (float(np.median(v[-max(2, round(part * len(v))) :])) for v in (values, right))
+    learned = share > float(np.median(right[: max(2, round(part * len(right)))])) + LEARNED
+    return learned and level > SCALED * times * _fano(run, share, classes)
 
 
 @probe("train/loss|eval/loss")
@@ -199,10 +210,19 @@ def _as_many_as(loss: float) -> int:
     return min(1000, max(2, math.ceil(math.exp(min(loss, 7)))))
 
 
+# Metrics of answers that are sequences, boxes or masks.
+_OF_PARTS = frozenset({"wer", "bleu", "rouge", "text_similarity", "map", "map50", "iou", "dice"})
+LEARNED = 0.1  # so much accuracy more than in the beginning
+SCALED = 0.7  # a loss that is counted otherwise stays as many times too large as it began
+
+
 def _loss_and_accuracy(run: Run) -> list[tuple[str, Series, Floats, Floats]] | str:
     """Split, loss, and the finite values of loss and accuracy, where both were logged three times."""
     if situation.regression(run) or situation.objective(run):
         return "this loss has no absolute scale"
+    parts = sorted({n.rpartition("/")[2] for n in run.series} & _OF_PARTS)
+    if parts:
+        return f"{parts[0]} is logged: an answer has many parts, and a loss may be summed over them"
     found = []
     for split in ("train", "eval"):
         loss, accuracy = run.series.get(f"{split}/loss"), run.series.get(f"{split}/accuracy")

@@ -53,6 +53,7 @@ _PROSE = re.compile(
     r"\b(?:the|that|which|was|were|had|we|than|because|but|our|they|would|should|this|these|when)\b",
     re.IGNORECASE,
 )
+_TIMED = re.compile(r"(?:m|u|µ|n)?s(?:ec)?\b|min\b")  # the unit of a time, behind its number
 _OF_LOSSES = frozenset({"loss", "losses", "done", "end", "finished"})
 _SMALL = re.compile(rb"\d\.\d+e-\d+", re.IGNORECASE)  # "step=1.954e-03": the size of a step, and no count
 _LAST_ROW = re.compile(r"train_runtime|train_samples_per_second")
@@ -225,8 +226,12 @@ class _Analysis:
             self._named(at, key, separator)
         elif separator in (":", "=") and self._of_step(at):
             return
-        elif separator != "none" or not stripped or stripped[-1] in "[(|:":
+        elif separator != "none" or not stripped or stripped[-1] in "[(|:" or self._ends_bar(at):
             self._count(at, stripped)
+
+    def _ends_bar(self, at: int) -> bool:
+        """`[===>..]  Loss: 0.5 | Acc: 81.3% (104/128) 1/391`: the count behind all that a bar shows."""
+        return at + 2 == len(self.tokens) and families.is_bar(self.body)
 
     def _of_step(self, at: int) -> bool:
         """`train loss after epoch 3: 0.5`: the name stands before the step."""
@@ -263,7 +268,7 @@ class _Analysis:
         elif step is not None and _SMALL.fullmatch(self.tokens[at]):
             self._metric(at, "lr", ":")
         elif step is not None:
-            if not after.startswith("%"):
+            if not after.startswith("%") and self._counts(at, after):
                 self.steps.append((step[0], at, step[1]))
         elif len(words) == 1 and words[0] in keys.SPLITS and self.before[at].rstrip().endswith("["):
             self._count(at, "[")  # "Test: [0/48]"
@@ -275,6 +280,11 @@ class _Analysis:
                 self.sides.setdefault(keys.side_of(words), at)
         else:
             self._metric(at, key, separator)
+
+    def _counts(self, at: int, after: str) -> bool:
+        """Whether a number named "step" or "batch" counts: `Step: 21ms` and `Batch (t): 2.345` are times."""
+        value = to_float(self.tokens[at])
+        return value is not None and value == value // 1 and not _TIMED.match(after)
 
     def _same_of_other_side(self, at: int, word: str) -> str:
         """`train loss 0.5, val 0.6`: the second number is what the first one is, of the other data set."""
@@ -297,8 +307,8 @@ class _Analysis:
         after = self.after(at)
         if after.rstrip() == "/" and at + 1 < len(self.tokens):
             whole, part = to_float(self.tokens[at + 1]), to_float(self.tokens[at])
-            if part is None or whole is None or whole <= 0:
-                return
+            if part is None or whole is None or whole <= 0 or before == "% (":
+                return  # "Acc: 81.3% (104/128)" says what the share is of
             if self.counts_epochs and self.epoch is None:
                 self.epoch = at
             else:
@@ -387,6 +397,14 @@ class _Analysis:
         steps = to_float(self.tokens[self.totals[step[1]]])
         return first[1] if whole and steps and steps > whole and steps % whole == 0 else None
 
+    def _epoch_count(self, step: tuple[int, int, StepKind]) -> int | None:
+        """`[3/25][150/782] Loss_D: 0.5`: the first of two counts at the beginning is that of epochs."""
+        counts = [s[1] for s in self.steps if s[2] == "bare" and s[1] in self.totals]
+        if step[2] != "bare" or len(counts) != 2 or counts[0] != self.first or counts[1] != self.first + 2:
+            return None
+        between = self.after(self.totals[counts[0]]).replace(" ", "")
+        return counts[0] if self.before[counts[0]].strip() == "[" and between == "][" else None
+
     def _averages(self, step: tuple[int, int, StepKind] | None) -> Iterator[Metric]:
         """`Test: [48/48] Loss: 0.9 (1.1)`: a batch's value, and in brackets the mean so far, which counts."""
         counting = step is not None and step[2] == "bare" and step[1] in self.totals
@@ -404,6 +422,9 @@ class _Analysis:
         step = min(self.steps, default=None)
         counted = self._epoch_before(step) if step is not None and self.epoch is None else None
         self.epoch = counted if self.epoch is None else self.epoch
+        if step is not None and self.epoch is None and (first := self._epoch_count(step)) is not None:
+            self.epoch = first
+            step = min(s for s in self.steps if s[1] != first)
         self.metrics = list(self._averages(step))
         if step is None and self.epoch is None:
             self.metrics = [m for m in self.metrics if not keys.is_ambiguous(m.raw)]

@@ -108,6 +108,7 @@ _AMBIGUOUS = _words(
     criterion overflow top1 total r2 reward score nll
     """
 )
+_OF_SCALES = _words("loss grad gradient fp16 amp scaler dynamic current cur new mixed precision parameter")
 _BARE_AMBIGUOUS = _AMBIGUOUS - {"reward", "return", "entropy", "top1"}
 
 
@@ -212,7 +213,7 @@ def quantity_of(key: str, separator: Separator) -> tuple[str, str] | None:
     for size in (len(words), *range(min(len(words) - 1, 3), 0, -1)):
         short = " ".join(words[-size:])
         found = canonical(short) if size <= 5 else None
-        if found is None or not _allowed(found, words[-size:], separator):
+        if found is None or not _allowed(found, words[-size:], words[:-size], separator):
             continue
         if size == len(words) or "/loss" not in found:
             return short, found
@@ -235,9 +236,12 @@ def _rejected(key: str) -> bool:
     return not known or bool(_NOT_OF_A_CURVE.search(key.lower().replace("_", " ")))
 
 
-def _allowed(found: str, words: list[str], separator: Separator) -> bool:
+def _allowed(found: str, words: list[str], before: list[str], separator: Separator) -> bool:
+    """Whether the last words of a name may stand for a quantity, with those `before` them left out."""
     if separator == " " and len(words) == 1 and words[0].lower() in _BARE_AMBIGUOUS:
         return False
+    if found == "loss_scale" and before and before[-1].lower() not in _OF_SCALES:
+        return False  # "Logit Scale: 14.3"
     if "/loss/" in found:
         return "scale" not in found and (separator != " " or len(words) <= 3)
     return True

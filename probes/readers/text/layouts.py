@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from . import known_lines
+
 FAR = 256 * 1024  # how far to look for such a layout
 _FRAME = re.compile(rb"^[ \t]*[-+=]{10,}[ \t]*$")
 _BOXED = re.compile(rb"^[ \t]*\|[ \t]{1,6}(\S[^|]*?)[ \t]*\|[ \t]*([^|]*?)[ \t]*\|[ \t]*$")
@@ -42,7 +44,7 @@ def written_out(data: bytes) -> bytes:
         data = _RULED.sub(_named, data)
     if len(_SAID.findall(head)) >= AGAIN:
         data = _SAID.sub(rb"\1: ", data)
-    return data
+    return known_lines.written_out(data, FAR)
 
 
 def _unboxed(data: bytes) -> bytes:

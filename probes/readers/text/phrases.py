@@ -195,7 +195,7 @@ _STARTS = (
         r"(?:(?:step|iteration|iter|global_step|checkpoint)[ :=_-]{0,3}(?P<step5>\d+)|$)",
         r"(?:^|\W)resume from (?!scratch\b|None\b)\S.{0,200}?\b"
         r"(?:global_step|step|iteration|iter)[ :=_-]{0,3}(?P<step8>\d+)",
-        r"(?:^|\W)=> (?:loaded|loading) checkpoint '.{1,200}?' \(epoch (?P<epoch2>\d+)",
+        r"(?:^|\W)=> (?:loaded|loading) checkpoint (?:'.{1,200}?' )?\(epoch (?P<epoch2>\d+)",
         r"(?:Loaded|Loading|Restored|Restoring) (?:(?:training|trainer|optimizer) state|model and optimizer)"
         r" from (?!None)\S",
         r"load(?:ing)? resume context from checkpoint",

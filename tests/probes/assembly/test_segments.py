@@ -118,3 +118,14 @@ def test_logs_of_several_runs_or_ranks_stay_apart(tmp_path: Path) -> None:
         (folder / "log_2.txt").write_text("".join(f"step {start + i} loss 2.{i}\n" for i in range(9)))
         run = open_run(folder)
         assert len(run.series["train/loss"]) == 9 and not run.events
+
+
+def test_steps_that_go_back_in_a_later_epoch_are_a_resume() -> None:
+    """A counter that runs on over epochs and goes back once does not begin again in each epoch."""
+    steps = [*range(0, 400, 10), *range(300, 500, 10)]
+    epochs = np.array([s // 100 for s in steps], dtype=float)
+    epochs[40:] = np.array([s // 100 for s in steps[40:]])
+    (only,) = split(series([float(s) for s in steps], epochs=epochs))
+
+    assert only.series.steps[-1] == 490
+    assert only.rewinds == ((390.0, 300.0),)

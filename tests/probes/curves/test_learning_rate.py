@@ -10,6 +10,7 @@ import pytest
 
 from traindoctor.engine.model import RunInfo, State
 from traindoctor.probes.curves import rate_course, rate_size
+from traindoctor.probes.registry import View
 from traindoctor.probes.run import Event, Run, Series
 
 from .._build import run, series
@@ -335,3 +336,18 @@ def test_a_rate_of_one_that_a_schedule_multiplies(text: str) -> None:
     settings = {"optimizer": "adamw", "learning_rate": 1.0}
     assert "lr-extreme" in present("learning_rate", run([], settings))
     assert "lr-extreme" not in present("learning_rate", run([], settings, scripts={"train.py": text}))
+
+
+@pytest.mark.parametrize(
+    ("value", "others", "state"),
+    [
+        (20.0, ["train/perplexity"], "unknown"),
+        (60.0, ["train/perplexity"], "present"),
+        (20.0, ["train/accuracy"], "present"),
+    ],
+)
+def test_rates_of_recurrent_language_models(value: float, others: list[str], state: str) -> None:
+    """SGD with clipped gradients trains them at 20 and 30; of anything else that is far too much."""
+    curves = [lr(np.full(N, value)), *(series(name, np.linspace(300, 100, N)) for name in others)]
+
+    assert str(rate_size.lr_very_large(View(run(curves)), adam=0.1, sgd=10.0).state) == state

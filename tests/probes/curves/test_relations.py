@@ -373,3 +373,25 @@ def test_a_rate_that_is_spent_leaves_evaluation_standing() -> None:
     held = series("eval/loss", STOOD, np.linspace(1.6, 16, 10))
 
     assert seen(pace.eval_stands_still, run([series("train/loss", OFFSETS), held, gone])) == "absent"
+
+
+@pytest.mark.parametrize("other", ["eval/text_similarity", "eval/wer", "eval/bleu"])
+def test_answers_of_many_parts_bound_no_loss(other: str) -> None:
+    """A loss over the letters of a word may be a sum: an accuracy of whole words says nothing of its size."""
+    curves = [
+        series("train/loss", np.linspace(30, 25, 20)),
+        series("train/accuracy", np.linspace(0.1, 0.2, 20)),
+    ]
+
+    assert seen(relations.beyond_accuracy, run(curves), ratio=3.0, part=0.1) == "present"
+    assert seen(relations.beyond_accuracy, run([*curves, flat(other, 0.5)]), ratio=3.0, part=0.1) == "unknown"
+
+
+def test_a_loss_that_is_a_sum_throughout_did_not_begin_out_of_scale() -> None:
+    """As many times above its bound in the end as in the beginning, while the model learns."""
+    curves = [
+        series("train/loss", np.linspace(28, 10, 20)),
+        series("train/accuracy", np.linspace(0.16, 0.76, 20)),
+    ]
+
+    assert seen(relations.beyond_accuracy, run(curves), ratio=3.0, part=0.1) == "unknown"

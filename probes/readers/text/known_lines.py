@@ -1,0 +1,163 @@
+"""Lines of programs that many people train with, whose names and numbers no general reading tells apart.
+
+Each row says how such a line is known, and how its numbers are written out with the names that they have.
+Lines stay lines. The layouts are facts of the programs' own printing; what prints each is named beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+AGAIN = 3  # such lines in the log's head; one or two may be anything
+_N = rb"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
+
+
+class _Known(NamedTuple):
+    """A layout: what its lines hold, its pattern (by lines), and what to write for it."""
+
+    hint: bytes
+    pattern: re.Pattern[bytes]
+    written: bytes | Callable[[re.Match[bytes]], bytes]
+
+
+def _known(hint: bytes, pattern: bytes, written: bytes | Callable[[re.Match[bytes]], bytes]) -> _Known:
+    return _Known(hint, re.compile(pattern, re.MULTILINE | re.IGNORECASE), written)
+
+
+def _terms(match: re.Match[bytes]) -> bytes:
+    """`D_A: 0.1 G_A: 0.6`: all of them are losses."""
+    return match.group(1) + re.sub(rb"(?<![\w.])([A-Za-z]\w*): ", rb"loss_\1: ", match.group(2))
+
+
+def _sums(match: re.Match[bytes]) -> bytes:
+    """DeepXDE's lists of terms, whose sum is the loss."""
+    train, test = (
+        b"%.6g" % sum(float(v) for v in group.split(b",")) for group in (match.group(2), match.group(3))
+    )
+    return b"step %s train loss: %s eval loss: %s" % (match.group(1), train, test)
+
+
+_LIST = rb"\[(" + _N + rb"(?:,[ \t]*" + _N + rb")*)\]"
+_KNOWN = (
+    # CycleGAN and pix2pix in PyTorch, and what is built on them (util/visualizer.py)
+    _known(b"(epoch: ", rb"^(\(epoch: \d+, iters: \d+, time: [\d.]+(?:, data: [\d.]+)?\))(.*)$", _terms),
+    # Marian NMT. Its validation sums the cross-entropy over sentences, training means it over words.
+    _known(
+        b": Up. ",
+        rb"\bEp\. (\d+) : Up\. (\d+) : (?:Sen\. [\d,]+ : )?(?:(Cost )|(?:cross-entropy : [\d.]+ : .*))?",
+        lambda m: b"epoch %s step %s " % m.group(1, 2) + (b"loss: " if m.group(3) else b""),
+    ),
+    # WeNet: "Batch 3/100" is epoch and batch; CV is the held-out part
+    _known(
+        b" Batch ",
+        rb"\b(TRAIN|CV) Batch (\d+)/(\d+) loss (" + _N + rb")",
+        lambda m: (
+            b"%s epoch %s batch %s loss %s"
+            % (b"train" if m.group(1).lower() == b"train" else b"valid", *m.group(2, 3, 4))
+        ),
+    ),
+    _known(b"CV info cv_loss", rb"\bEpoch (\d+) CV info cv_loss", rb"Epoch \1 valid loss"),
+    # Tacotron 2 and others: the step stands between name and value
+    _known(
+        b" loss ",
+        rb"^(train|training|validation|valid|test)( loss) (\d+):? +("
+        + _N
+        + rb")(?: Grad Norm ("
+        + _N
+        + rb"))?\b",
+        lambda m: (
+            b"step %s %s%s: %s" % (m.group(3), m.group(1), m.group(2), m.group(4))
+            + (b" grad_norm: %s" % m.group(5) if m.group(5) else b"")
+        ),
+    ),
+    # LightGBM
+    _known(
+        b"'s ",
+        rb"\b(?:(training)|(?:valid_\d+|validation|eval))'s (\w+): ",
+        lambda m: (b"train " if m.group(1) else b"valid ") + m.group(2) + b": ",
+    ),
+    # PyTorch's tutorial on translation with sequences
+    _known(b" (- ", rb"^\d+m \d+s \(- -?\d+m \d+s\) \((\d+) \d+%\) (" + _N + rb")$", rb"step \1 loss: \2"),
+    # DeepXDE
+    _known(b"]", rb"^(\d+)\s+" + _LIST + rb"\s+" + _LIST + rb"\s+\[.*\]\s*$", _sums),
+    # BasicSR and what is built on it
+    _known(
+        b"[epoch:",
+        rb"(\[epoch: *\d+, iter: *[\d,]+, lr:\(.*?\)\].*?\] )(.*)$",
+        lambda m: m.group(1) + re.sub(rb"\bl_(\w+): ", rb"loss_\1: ", m.group(2)),
+    ),
+    _known(b"# psnr: ", rb"^\s*# (psnr|ssim|lpips|niqe): (" + _N + rb")\s+Best: .*$", rb"\teval \1: \2"),
+    # the tutorial on image captions by sgrvinod, and its descendants
+    _known(
+        b"* LOSS - ",
+        rb"^\s*\* LOSS - (" + _N + rb"), (TOP-\d) ACCURACY - (" + _N + rb")",
+        rb"eval loss: \1, eval \2 accuracy: \3",
+    ),
+    # Informer and the Time-Series-Library
+    _known(b"learning rate to ", rb"^updating learning rate to (" + _N + rb")", rb"learning rate: \1"),
+    # PaddleOCR: "cur metric" is that of the evaluation at hand
+    _known(b"cur metric, ", rb"\bcur metric, ", rb"eval metric, "),
+)
+_QUOTES = {b"\xe2\x80\x98": b"'", b"\xe2\x80\x99": b"'", b"\xe2\x80\x9c": b'"', b"\xe2\x80\x9d": b'"'}
+_CURLED = re.compile(rb"[{,]\s*\xe2\x80[\x98\x9c][\w/ .-]+\xe2\x80[\x99\x9d]\s*:")
+_SIDES = re.compile(
+    rb"^(.*\bloss: *"
+    + _N
+    + rb",? .*?)\bTrain: *([01]\.\d+),? +Val: *([01]\.\d+)(?:,? +(Test): *([01]\.\d+))?",
+    re.MULTILINE | re.IGNORECASE,
+)
+_BOOSTED = re.compile(
+    rb"^(\d+):\tlearn: (" + _N + rb")(?:\ttest: (" + _N + rb")\tbest: .*)?\ttotal: .*$", re.MULTILINE
+)
+FEW = 6  # rows from which on it shows whether unnamed scores rise
+
+
+def written_out(data: bytes, far: int) -> bytes:
+    """Return the log with such lines written out, looked for in its first `far` bytes."""
+    head = data[:far]
+    if _CURLED.search(head):  # pasted through a program that curls quotes
+        for curled, plain in _QUOTES.items():
+            data = data.replace(curled, plain)
+        head = data[:far]
+    low = head.lower()
+    for known in _KNOWN:
+        if known.hint.lower() in low and len(known.pattern.findall(head)) >= AGAIN:
+            data = known.pattern.sub(known.written, data)
+    return _boosted(_named_sides(data, head), head)
+
+
+def _boosted(data: bytes, head: bytes) -> bytes:
+    """CatBoost names no metric: what falls on what it learns from is a loss, anything else stays unread."""
+    learned = [float(m.group(2)) for m in _BOOSTED.finditer(head)]
+    if len(learned) < FEW or not learned[-1] < learned[0]:
+        return data
+    return _BOOSTED.sub(
+        lambda m: (
+            b"iteration %s train loss: %s" % m.group(1, 2)
+            + (b" eval loss: %s" % m.group(3) if m.group(3) else b"")
+        ),
+        data,
+    )
+
+
+def _named_sides(data: bytes, head: bytes) -> bytes:
+    """`Loss: 1.2, Train: 0.81, Val: 0.74` (PyTorch Geometric's examples): shares that rise are accuracies."""
+    if b"rain:" not in head:
+        return data
+    rows = [(float(m.group(2)), float(m.group(3))) for m in _SIDES.finditer(head)]
+    if len(rows) < FEW:
+        return data
+    third = len(rows) // 3
+    rising = all(sum(r[i] for r in rows[-third:]) > sum(r[i] for r in rows[:third]) for i in (0, 1))
+    if not rising:
+        return data
+    return _SIDES.sub(
+        lambda m: (
+            m.group(1)
+            + b"train accuracy: %s, val accuracy: %s" % m.group(2, 3)
+            + (b", test accuracy: %s" % m.group(5) if m.group(4) else b"")
+        ),
+        data,
+    )

@@ -1,0 +1,294 @@
+"""Lines of much-used programs that name their numbers in ways of their own, written in their style."""
+
+# ruff: noqa: E501  (the lines of logs are as long as they are)
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ._text import curve, events, names, points, read
+
+ROWS = range(1, 13)
+
+
+def falling(i: int, start: float = 2.4) -> float:
+    return start / (1 + i / 6)
+
+
+def rising(i: int) -> float:
+    return 0.9 - 0.7 / i
+
+
+def lines(row: Callable[[int], str]) -> str:
+    return "\n".join(map(row, ROWS)) + "\n"
+
+
+def test_terms_without_the_word_loss(tmp_path: Path) -> None:
+    """CycleGAN's numbers behind the clock are losses, whatever they are called."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"(epoch: {1 + i // 5}, iters: {100 * (i % 5 + 1)}, time: 0.3{i}, data: 0.001) "
+                f"D_A: {falling(i):.3f} G_A: {falling(i):.3f} cycle_A: {falling(i):.3f} "
+            )
+        ),
+    )
+
+    assert {"train/loss/d_a", "train/loss/g_a", "train/loss/cycle_a"} <= names(content)
+
+
+def test_marian_names_updates_and_cost(tmp_path: Path) -> None:
+    """The update is the step, the cost the loss; the cross-entropy of its validation is a sum and is left out."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"[2020-05-01 10:11:{i:02d}] Ep. 1 : Up. {i * 500} : Sen. {i * 10000:,d} : "
+                f"Cost {falling(i, 9):.8f} : Time 30.12s : 4000.12 words/s : L.r. 1.0000e-04"
+                if i % 4
+                else f"[2020-05-01 10:11:{i:02d}] [valid] Ep. 1 : Up. {i * 500} : cross-entropy : {falling(i, 150):.3f}"
+                f" : new best\n[2020-05-01 10:11:{i:02d}] [valid] Ep. 1 : Up. {i * 500} : bleu : {rising(i):.3f} : new best"
+            )
+        ),
+    )
+
+    assert points(content, "train/loss")[0] == (500.0, pytest.approx(falling(1, 9)))
+    assert "eval/bleu" in names(content) and "eval/loss" not in names(content)
+
+
+def test_wenet_counts_epoch_and_batch(tmp_path: Path) -> None:
+    """TRAIN is training, CV held out; "Batch 3/100" is the hundredth batch of epoch 3."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"2021-07-01 10:11:{i:02d},123 DEBUG TRAIN Batch {i // 4}/{(i % 4) * 100} loss {falling(i, 200):.6f} "
+                f"loss_att {falling(i, 150):.6f} loss_ctc {falling(i, 250):.6f} lr 0.00012345 rank 0"
+                + (
+                    f"\n2021-07-01 10:11:{i:02d},123 DEBUG CV Batch {i // 4}/0 loss {falling(i, 210):.6f} loss_att 1.5 rank 0"
+                    f"\n2021-07-01 10:11:{i:02d},123 INFO Epoch {i // 4} CV info cv_loss {falling(i, 210):.4f}"
+                    if i % 4 == 3
+                    else ""
+                )
+            )
+        ),
+    )
+
+    assert len(curve(content, "train/loss")) == 12
+    assert "eval/loss" in names(content)
+    assert "train/loss/cv_info_cv" not in names(content)
+
+
+def test_the_step_between_name_and_value(tmp_path: Path) -> None:
+    """`Train loss 12 0.51 Grad Norm 1.2`: twelve is no loss."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"Train loss {i} {falling(i):.6f} Grad Norm {1 + i / 100:.6f} 1.23s/it"
+                if i % 4
+                else f"Validation loss {i}: {falling(i, 2.5):9f}"
+            )
+        ),
+    )
+
+    assert points(content, "train/loss")[0] == (1.0, pytest.approx(falling(1), abs=1e-5))
+    assert points(content, "eval/loss")[0] == (4.0, pytest.approx(falling(4, 2.5), abs=1e-5))
+    assert len(curve(content, "grad_norm")) == 9
+
+
+def test_boosted_trees(tmp_path: Path) -> None:
+    """LightGBM names its metric; CatBoost does not, and what falls while it learns is a loss."""
+    light = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"[{i}]\ttraining's binary_logloss: {falling(i):.4f}\tvalid_1's binary_logloss: {falling(i):.4f}"
+            )
+        ),
+    )
+    cat = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"{i}:\tlearn: {falling(i):.7f}\ttest: {falling(i):.7f}\tbest: {falling(i):.7f} ({i})\ttotal: {i}ms"
+                "\tremaining: 4s"
+            )
+        ),
+    )
+
+    assert {"train/loss", "eval/loss"} <= names(light)
+    assert {"train/loss", "eval/loss"} <= names(cat)
+
+
+def test_a_rising_score_of_boosted_trees_is_no_loss(tmp_path: Path) -> None:
+    """CatBoost with another metric prints the same lines: they stay unread."""
+    text = "loss 1.0 step 1\nloss 0.9 step 2\nloss 0.8 step 3\n" + lines(
+        lambda i: (
+            f"{i}:\tlearn: {rising(i):.7f}\ttest: {rising(i):.7f}\tbest: {rising(i):.7f} ({i})\ttotal: {i}ms"
+        )
+    )
+
+    assert "eval/loss" not in names(read(tmp_path, text))
+
+
+def test_minutes_step_and_loss(tmp_path: Path) -> None:
+    """The tutorial on translation prints a loss without a name."""
+    content = read(
+        tmp_path, lines(lambda i: f"{i}m {i}s (- {20 - i}m 3s) ({i * 1000} {i}%) {falling(i):.4f}")
+    )
+
+    assert points(content, "train/loss")[-1] == (12000.0, pytest.approx(falling(12), abs=1e-4))
+
+
+def test_lists_of_terms(tmp_path: Path) -> None:
+    """DeepXDE prints the terms of training and test; their sums are the losses."""
+    content = read(
+        tmp_path,
+        "Step      Train loss              Test loss               Test metric\n"
+        + lines(
+            lambda i: f"{i * 1000:<9d} [{falling(i):.2e}, 1.00e-01]    [{falling(i):.2e}, 2.00e-01]    []"
+        ),
+    )
+
+    assert points(content, "train/loss")[0] == (1000.0, pytest.approx(falling(1) + 0.1, rel=0.01))
+    assert points(content, "eval/loss")[0] == (1000.0, pytest.approx(falling(1) + 0.2, rel=0.01))
+
+
+def test_short_names_of_losses(tmp_path: Path) -> None:
+    """BasicSR's `l_pix` is a loss, its `# psnr:` the metric of the validation."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"2021-05-01 10:11:{i:02d},123 INFO: [001_M..][epoch:{i:3d}, iter:{i * 1000:8,d}, lr:(2.000e-04,)] "
+                f"[eta: 1 day, 2:03:04, time (data): 0.123 (0.002)] l_pix: {falling(i, 0.1):.4e} \n"
+                f"2021-05-01 10:11:{i:02d},223 INFO: Validation Set5\n\t # psnr: {30 + i / 10:.4f}\tBest: 31.2 @ 5000 iter"
+            )
+        ),
+    )
+
+    assert len(curve(content, "train/loss/pix")) == 12
+    assert [v for _, v in points(content, "eval/psnr")][:2] == [30.1, 30.2]
+
+
+def test_summaries_in_capitals(tmp_path: Path) -> None:
+    """` * LOSS - 3.1, TOP-5 ACCURACY - 71.2` sums up an evaluation."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"Epoch: [{i}][0/3000]\tBatch Time 0.3 (0.3)\tLoss {falling(i):.4f} ({falling(i):.4f})\n"
+                f" * LOSS - {falling(i):.3f}, TOP-5 ACCURACY - {100 * rising(i):.3f}, BLEU-4 - 0.2"
+            )
+        ),
+    )
+
+    assert {"train/loss", "eval/loss"} <= names(content)
+    assert len(curve(content, "eval/loss")) == 12
+
+
+def test_a_rate_that_is_told_in_words(tmp_path: Path) -> None:
+    """`Updating learning rate to 5e-05`, once an epoch."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"Epoch: {i}, Steps: 30 | Train Loss: {falling(i):.4f} Vali Loss: {falling(i):.4f}\n"
+                f"Updating learning rate to {1e-4 / 2**i}"
+            )
+        ),
+    )
+
+    assert len(curve(content, "learning_rate")) == 12
+
+
+def test_curled_quotes(tmp_path: Path) -> None:
+    """A log that went through a program for texts."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: f"{{‘loss’: {falling(i):.4f}, ‘learning_rate’: {1e-4 / i:.3e}, ‘epoch’: {i / 4:.2f}}}"
+        ),
+    )
+
+    assert {"train/loss", "learning_rate"} <= names(content)
+
+
+@pytest.mark.parametrize(("share", "named"), [(rising, True), (lambda i: falling(i, 0.9), False)])
+def test_scores_named_by_their_side_alone(tmp_path: Path, share: Callable[[int], float], named: bool) -> None:
+    """`Loss: 1.2, Train: 0.81, Val: 0.74`: shares that rise are accuracies, those that fall are not known."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"Epoch: {i:03d}, Loss: {falling(i):.4f}, Train: {share(i):.4f}, Val: {share(i) - 0.02:.4f}, "
+                f"Test: {share(i) - 0.03:.4f}"
+            )
+        ),
+    )
+
+    assert ({"train/accuracy", "eval/accuracy"} <= names(content)) is named
+    assert "train/loss" in names(content)
+
+
+def test_two_counts_are_epoch_and_batch(tmp_path: Path) -> None:
+    """`[3/25][150/782] Loss_D: 0.5`: the step is counted on over the epochs."""
+    text = "".join(
+        f"[{e}/3][{50 * k}/200] Loss_D: 0.{k}5 Loss_G: 2.{k}1 D(x): 0.61 D(G(z)): 0.21 / 0.12\n"
+        for e in range(3)
+        for k in range(4)
+    )
+    steps = [s for s, _ in points(read(tmp_path, text), "train/loss/d")]
+
+    assert steps == sorted(set(steps)) and steps[-1] > 400
+
+
+def test_times_are_no_steps(tmp_path: Path) -> None:
+    """`Step: 21ms` and `Batch (t): 2.345` name durations."""
+    text = "".join(
+        f"Train Epoch: {e} [{512 * k}/2048 ({25 * k}%)] Data (t): 1.2{k} Batch (t): 2.3{k} LR: 0.0001"
+        f" Logit Scale: 14.{k}86 Loss: {falling(4 * e + k):.4f}\n"
+        for e in range(3)
+        for k in range(4)
+    )
+    content = read(tmp_path, text)
+
+    assert [s for s, _ in points(content, "train/loss")][:2] == [0.0, 512.0]
+    assert "loss_scale" not in names(content)  # a temperature of the answers
+
+
+def test_the_second_bar_of_an_epoch_is_the_evaluation(tmp_path: Path) -> None:
+    """Bars that count at their end: training, then test."""
+    text = "".join(
+        f"\nEpoch: {e}\n [=====>]  Step: 21ms | Tot: 12s | Loss: {falling(e):.3f} | Acc: {100 * rising(e):.3f}%"
+        f" (20000/50000) 391/391 \n [=====>]  Step: 10ms | Tot: 1s | Loss: {falling(e) + 0.1:.3f} | Acc:"
+        f" {100 * rising(e) - 1:.3f}% (4000/10000) 100/100 \nSaving..\n"
+        for e in range(1, 8)
+    )
+    content = read(tmp_path, text)
+
+    assert [v for _, v in points(content, "train/loss")] == pytest.approx(
+        [falling(e) for e in range(1, 8)], abs=1e-3
+    )
+    assert len(curve(content, "test/loss")) == 7
+
+
+def test_names_in_one_word(tmp_path: Path) -> None:
+    """`IDLoss=45.7,` is a loss."""
+    content = read(
+        tmp_path,
+        lines(lambda i: f"Epoch[1] Batch[{i}] Speed: 300.1 samples/sec,  IDLoss={falling(i, 45):.3f},"),
+    )
+
+    assert "train/loss/id" in names(content)
+
+
+def test_a_checkpoint_named_by_its_epoch_alone(tmp_path: Path) -> None:
+    """`=> loaded checkpoint (epoch 83)` is a resume, though no file is named."""
+    text = "Epoch: [82][0/10]\tLoss 1.5 (1.5)\n=> loaded checkpoint (epoch 83)\nEpoch: [83][0/10]\tLoss 3.5 (3.5)\n"
+
+    assert [e.kind for e in events(read(tmp_path, text), "resume")] == ["resume"]
