@@ -8,6 +8,7 @@ that heal.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,31 @@ def late_divergence(run: Run, curve: Shape, after: float = 0.3, rise: float = 1.
     if found is not None and curve.part(found.onset) >= after and curve.best_progress > 0.1:
         return _rising(curve, found, rise)
     return _calm(curve, rise)
+
+
+@on_loss(10)
+def ends_above_start(run: Run, curve: Shape, above: float = 0.03, part: float = 0.2) -> Finding:
+    """The last `part` of the run lies above the first one by `above`, and nothing between lay clearly below.
+
+    Levels are medians. Twice the noise has to be passed as well. A curve that fell first and rose then is
+    another matter, and so is one that goes to and fro.
+    """
+    reason = situation.objective(run)
+    if reason:
+        return unknown(reason)
+    size = max(2, round(part * curve.count))
+    first, last = float(np.median(curve.y[:size])), float(np.median(curve.y[-size:]))
+    parts = [float(np.median(p)) for p in np.array_split(curve.y, min(5, curve.count // 2))]
+    words = f"{curve.name} begins at {first:.4g} and ends at {last:.4g} (medians of {size} points)"
+    rest: dict[str, Any] = {"value": round(last - first, 4), "series": (curve.name,)}
+    if first <= 0 or curve.y.min() < 0:
+        return unknown(f"{words}; below zero a loss has no floor")
+    margin = max(above * first, 2 * stats.noise(curve.y))
+    rises = all(b > a for a, b in pairwise(parts)) and min(parts) >= (1 - above) * first
+    if last - first > margin and rises and not run.events_of("resume"):
+        where = see(curve, curve.count - 1)["where"]
+        return present(f"{words}: it only rises", threshold=round(margin, 4), where=where, **rest)
+    return absent(words, threshold=round(margin, 4), **rest)
 
 
 # ----------------------------------------------------------------------------------------------- spikes

@@ -231,6 +231,9 @@ def loss_not_finite_at_start(view: View, first_points: int = 1) -> Finding:
     return absent(f"{bad.said}, after {len(bad.before)} numbers", series=(bad.name,))
 
 
+CLIMBS = 1.3  # from here on three values above all before them are no calm
+
+
 def _growth(before: Floats) -> tuple[float, float, float]:
     """(last level, usual level, ratio) of the numbers before the first that is none."""
     last = float(np.max(before[-3:]))
@@ -252,6 +255,8 @@ def loss_not_finite_sudden(view: View, calm_points: int = 5, rise: float = 2.0) 
         return unknown(few) if len(bad.before) or bad.hidden_steps else absent(few, series=(bad.name,))
     last, usual, grown = _growth(bad.before)
     words = f"{bad.said}; the last values before it go up to {last:.4g}, the level was {usual:.4g}"
+    if CLIMBS <= grown < rise and float(np.min(bad.before[-3:])) > float(np.max(bad.before[:-3])):
+        return unknown(f"{words}: it climbs already, though not to {rise:g} times its level")
     if grown < rise:
         return _found(bad, words, value=round(grown, 3), threshold=rise)
     return absent(words, value=round(min(grown, 1e300), 3), threshold=rise, series=(bad.name,))

@@ -545,6 +545,12 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "loss-not-converging",
         without=("loss-late-divergence",),
     )
+    add(
+        "rises a little, and nothing else",
+        run([series("train/loss", 1.45 * (1 + 0.15 * t) + 0.01 * rng.standard_normal(n), at)]),
+        "loss-only-rises",
+        without=("loss-diverges", "loss-late-divergence"),
+    )
     jump = np.where(t < 0.6, decay(n, 2.3, 0.4, 8), 2.31)
     add(
         "collapses to a guess",

@@ -28,6 +28,7 @@ def losses(*values: float, **rest: object) -> Run:
         ([NAN] * 6, PRESENT, ABSENT, ABSENT, ABSENT),
         ([2.3, 2.2, 2.1, 2.2, 2.1, 2.0, NAN, NAN], ABSENT, PRESENT, ABSENT, ABSENT),
         ([2.3, 2.2, 2.1, 5.0, 40.0, 900.0, NAN], ABSENT, ABSENT, PRESENT, ABSENT),
+        ([2.3, 2.3, 2.2, 2.9, 3.0, 3.4, NAN, NAN], ABSENT, UNKNOWN, ABSENT, ABSENT),
         ([2.3, 70.0, NAN, NAN], ABSENT, UNKNOWN, PRESENT, ABSENT),
         ([2.3, NAN, NAN], ABSENT, UNKNOWN, UNKNOWN, ABSENT),
         ([2.3, 2.2, 2.1, 2.2, 2.1, 2.0, NAN, 2.1, 2.0, 1.9, 1.9, 1.8], ABSENT, PRESENT, ABSENT, PRESENT),
