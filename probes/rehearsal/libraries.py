@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,20 @@ def method(kind: type, *names: str) -> Callable[[Function], Function]:
         return known
 
     return mark
+
+
+_CONSTANTS = {
+    "math.pi": math.pi,
+    "numpy.pi": math.pi,
+    "torch.pi": math.pi,
+    "math.e": math.e,
+    "math.tau": math.tau,
+}
+
+
+def library(name: str) -> Any:
+    """What a library has of this dotted name; the value of a constant."""
+    return _CONSTANTS.get(name) or Library(name)
 
 
 Start = Callable[["Machine", Any, list[Any], dict[str, Any], ast.AST], None]

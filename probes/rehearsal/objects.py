@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .asking import Asking
-from .libraries import METHODS, Call, find_function, find_method, find_start
+from .libraries import METHODS, Call, find_function, find_method, find_start, library
 from .values import (
     Bound,
     Enough,
@@ -75,7 +75,7 @@ class Objects(Asking):
             held = self.top.names.get(name)
             if isinstance(held, (Routine, Kind)) and owner.root in self.own_modules:
                 return held
-            return Library(f"{owner.name}.{name}")
+            return library(f"{owner.name}.{name}")
         if isinstance(owner, dict) and name in owner:
             return owner[name] if self.is_namespace(owner) else Bound(owner, name)
         if isinstance(owner, Unknown):

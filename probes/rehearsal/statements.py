@@ -8,6 +8,7 @@ from typing import Any
 
 from .expressions import Expressions
 from .journal import Asked, Round
+from .libraries import library
 from .values import (
     Broken,
     Continued,
@@ -93,7 +94,7 @@ class Statements(Expressions):
         if isinstance(scope.find(name), (Routine, Kind)) or (scope is self.top and name in scope.names):
             if not isinstance(scope.find(name), Library):
                 return  # what a file of the program defines: its files stand one after the other
-        scope.put(name, Library(whole))
+        scope.put(name, library(whole))
 
     def _do_global(self, node: ast.Global | ast.Nonlocal, scope: Scope) -> None:
         scope.shared.update(node.names)

@@ -8,6 +8,7 @@ import re
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
@@ -31,7 +32,14 @@ def zero_is_usual(view: View) -> Finding:
     """
     return first(
         view,
-        either(_log_of_power, _root_of_square, _norm_without_floor, _log_of_chance, reaches_zero),
+        either(
+            _log_of_power,
+            _root_of_square,
+            _norm_without_floor,
+            _log_of_chance,
+            reaches_zero,
+            shows("log-of-nought"),
+        ),
         "the scripts take no logarithms or roots of what may be zero",
     )
 

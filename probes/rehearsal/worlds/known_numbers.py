@@ -52,3 +52,10 @@ def plain_of(value: Any) -> Any:
         held = [plain_of(v) for v in value]
         return None if any(h is None for h in held) else type(value)(held)
     return value if isinstance(value, (bool, int, float, str, np.ndarray, range)) else None
+
+
+def cuts_nothing(name: str, bounds: list[Any]) -> bool:
+    """Whether a bound is lost in single precision: `1 - 1e-9` is 1 there."""
+    if name not in ("clamp", "clip", "clip_by_value"):
+        return False
+    return any(isinstance(b, float) and b < 1 and float(np.float32(b)) == 1 for b in bounds)

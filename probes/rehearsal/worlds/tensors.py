@@ -27,7 +27,7 @@ from ..values import (
     Weight,
 )
 from .frames import Groups, Places, frame_field, frame_item, set_part
-from .known_numbers import LARGEST, by_numpy, computed, plain_of
+from .known_numbers import LARGEST, by_numpy, computed, cuts_nothing, plain_of
 from .parts import part
 
 if TYPE_CHECKING:
@@ -236,6 +236,8 @@ def changed(machine: Machine, name: str, given: list[Any], named: Named, found: 
         made = found[0].like(deps=machine.reaching(found[0]), number=found[0].number)
         if not machine.graph:
             made.deps = NOTHING
+    if made.deps and cuts_nothing(name, [*given, *named.values()]):
+        made.done = found[0].done
     if name in CUTS:
         made.deps = NOTHING
     if name in FIGURES and not _along(given, named):

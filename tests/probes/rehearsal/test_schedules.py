@@ -17,6 +17,7 @@ def program(schedule: str, where: str, call: str = "sched.step()", every: int = 
     edits = [
         (OPT, f"{OPT}    sched = {schedule.replace('lr.', lr + '.')}\n"),
         ("learn(net, train, opt)", f"learn(net, train, opt, sched, {every})"),
+        ("import copy", "import copy, math"),
         ("def learn(net, loader, opt, every=1)", "def learn(net, loader, opt, sched, every=1)"),
     ]
     if where == "epoch":
@@ -44,6 +45,7 @@ FALLS = "lr.LambdaLR(opt, lambda s: max(0.0, 1 - s / (20 * len(train))))"
         (FALLS, "step", 4),
         ("lr.LambdaLR(opt, lambda e: max(0.0, 1 - e / 20))", "batch", 1),
         (NOAM, "epoch", 1),
+        ("lr.LambdaLR(opt, lambda s: 0.5 * (1 + math.cos(math.pi * s / (20 * len(train)))))", "step", 4),
     ],
 )
 def test_made_for_other_moves(schedule: str, where: str, every: int) -> None:
