@@ -78,6 +78,19 @@ _KNOWN = (
         rb"\b(?:(training)|(?:valid_\d+|validation|eval))'s (\w+): ",
         lambda m: (b"train " if m.group(1) else b"valid ") + m.group(2) + b": ",
     ),
+    # epoch and batch behind the name: "Loss [3, 100](epoch, minibatch): 2.1"
+    _known(
+        b"loss [",
+        rb"^(train |val |valid |test )?loss ?\[(\d+), *(\d+)\](?:\([^()\n]*\))? *: *(" + _N + rb")",
+        lambda m: b"[%s, %s] %sloss: %s" % (m.group(2), m.group(3), m.group(1) or b"", m.group(4)),
+    ),
+    # PyTorch's tutorial on classification, told once in each epoch
+    _known(
+        b"accuracy o",
+        rb"^(?:(?:train|test) )?accuracy (?:of the \w+ )?on (?:the )?[\d,]+ (train|test|val\w*)(?:ing)? "
+        rb"\w+ *: *(" + _N + rb" ?%?)",
+        rb"\1 accuracy: \2",
+    ),
     # PyTorch's tutorial on translation with sequences
     _known(b" (- ", rb"^\d+m \d+s \(- -?\d+m \d+s\) \((\d+) \d+%\) (" + _N + rb")$", rb"step \1 loss: \2"),
     # DeepXDE

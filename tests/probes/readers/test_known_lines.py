@@ -292,3 +292,19 @@ def test_a_checkpoint_named_by_its_epoch_alone(tmp_path: Path) -> None:
     text = "Epoch: [82][0/10]\tLoss 1.5 (1.5)\n=> loaded checkpoint (epoch 83)\nEpoch: [83][0/10]\tLoss 3.5 (3.5)\n"
 
     assert [e.kind for e in events(read(tmp_path, text), "resume")] == ["resume"]
+
+
+def test_places_behind_the_name(tmp_path: Path) -> None:
+    """`Loss [3, 100](epoch, minibatch): 2.1`, and accuracies told in a sentence that names the images."""
+    text = "".join(
+        f"Loss [{e}, {100 * k}](epoch, minibatch):  {falling(e):.5f}\n"
+        if k < 4
+        else f"Accuracy on 50,000 train images: {100 * rising(e):.2f} %\nAccuracy on 10,000 test images: {90 * rising(e):.1f} %\n"
+        for e in range(1, 9)
+        for k in range(1, 5)
+    )
+    content = read(tmp_path, text)
+
+    assert [v for _, v in points(content, "train/loss")][:3] == pytest.approx([falling(1)] * 3, abs=1e-4)
+    assert len(curve(content, "train/accuracy")) == len(curve(content, "test/accuracy")) == 8
+    assert "eval/loss" not in names(content) and "test/loss" not in names(content)
