@@ -22,6 +22,7 @@ from .values import (
     Tensor,
     TooLong,
     Unknown,
+    turned_out,
 )
 
 PLAIN = (bool, int, float, str, bytes, type(None))
@@ -127,7 +128,7 @@ class Expressions:
         held: Scope | None = scope
         while held is not None:
             if node.id in held.names:
-                return held.names[node.id]
+                return turned_out(held.names[node.id])
             held = held.around
         if node.id == "__name__":
             return "__main__"

@@ -312,6 +312,14 @@ class Machine(Objects):
         """One of several names' part of a value that has no known items."""
         return worlds.part_of(self, value, place)
 
+    def net_of_library(self, key: str, node: ast.AST) -> Net:
+        """A network of a library that nothing is known of, in whichever mode it was made."""
+        made = worlds.networks.make_layer(self, key.split(".")[-1] or "net", [], {}, node)
+        if not made.weights:
+            made.weights["weight"] = self.weight("net.weight")
+        made.opaque = made.escaped = made.unsure = True
+        return made
+
     def layer(self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
         """What a layer of a library gives."""
         return worlds.layer(self, net, given, named, node)

@@ -23,6 +23,7 @@ from .values import (
     Scope,
     Unknown,
     Weight,
+    turned_out,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ HOMES = {
 ASLEEP = ("keras", "mindspore")  # their networks begin in evaluation mode
 
 
+_OF_NETS = ("parameters", "named_parameters", "trainable_params")  # only networks give these when called
+
+
 class Objects(Asking):
     """Attributes, calls and what objects do."""
 
@@ -79,6 +83,8 @@ class Objects(Asking):
         if isinstance(owner, dict) and name in owner:
             return owner[name] if self.is_namespace(owner) else Bound(owner, name)
         if isinstance(owner, Unknown):
+            if owner.net is not None:
+                return self.attribute(owner.net, name, node)
             return Unknown(f"{owner.key}.{name}")
         known = self.field_of(owner, name, node)
         return known if known is not None else Bound(owner, name)
@@ -90,7 +96,7 @@ class Objects(Asking):
 
     def _of_instance(self, owner: Instance, name: str, node: ast.AST) -> Any:
         if name in owner.attributes:
-            return owner.attributes[name]
+            return turned_out(owner.attributes[name])
         if isinstance(owner, Net):
             if name in owner.children:
                 return owner.children[name]
@@ -171,7 +177,13 @@ class Objects(Asking):
     def _of_call(self, node: ast.Call, scope: Scope) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
             return self._super(scope)
-        callee = self.value(node.func, scope)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _OF_NETS:
+            owner = self.value(node.func.value, scope)
+            if type(owner) is Unknown and owner.net is None:
+                owner.net = self.net_of_library(owner.key, node)
+            callee = self.attribute(owner, node.func.attr, node.func)
+        else:
+            callee = self.value(node.func, scope)
         given: list[Any] = []
         for one in node.args:
             if isinstance(one, ast.Starred):

@@ -14,9 +14,18 @@ NOTHING: frozenset[int] = frozenset()
 
 @dataclass(eq=False)
 class Unknown:
-    """What is not known: a file, a setting, what an unknown function gave. `key`: where it comes from."""
+    """What is not known: a file, a setting, what an unknown function gave. `key`: where it comes from.
+
+    `net`: the network that it turned out to be when its parameters were asked for.
+    """
 
     key: str = ""
+    net: Any = None
+
+
+def turned_out(value: Any) -> Any:
+    """A value, or the network that one which was not known turned out to be."""
+    return value.net if type(value) is Unknown and value.net is not None else value
 
 
 @dataclass(eq=False)

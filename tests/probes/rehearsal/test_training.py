@@ -70,3 +70,32 @@ def test_what_comes_back_under_its_name_is_the_same(wrap: str, known: bool) -> N
 
     assert learns(machine.journal) is known
     assert not known or machine.optimizers[0].escaped or "self.opt" not in wrap
+
+
+OF_A_LIBRARY = """
+import torch
+import someone
+from torch import nn
+
+net = someone.Model.from_pretrained("small").to("cuda")
+{THEN}
+opt = torch.optim.AdamW(net.parameters(), lr=1e-4)
+
+def train(net, loader):
+    net.train()
+    for x, y in loader:
+        opt.zero_grad()
+        nn.functional.mse_loss(net(x), y).backward()
+        opt.step()
+
+rows = torch.utils.data.TensorDataset(torch.randn(64, 8), torch.randn(64, 2))
+train(net, torch.utils.data.DataLoader(rows, 8))
+"""
+
+
+@pytest.mark.parametrize("then", ["", "net = nn.DataParallel(net)", "net = someone.wrapped(net)"])
+def test_what_gives_parameters_is_a_network(then: str) -> None:
+    machine = rehearsal(OF_A_LIBRARY.replace("{THEN}", then))
+
+    assert learns(machine.journal)
+    assert all(w.trains for o in machine.optimizers for w in o.weights or ())
