@@ -9,6 +9,7 @@ from dataclasses import replace
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, last_name, loss_name
 from ...registry import Finding, View, any_of, probe
+from ...rehearsal.judges import shows
 from ...scripts.asked import caller_chooses, ruled_out
 from ...scripts.flow import Flow, flow, losses
 from ...scripts.syntax import Script, outermost_call
@@ -35,7 +36,11 @@ def double_softmax(view: View) -> Finding:
 
     False positive: none known for softmax; a bounded output trained with cross-entropy on purpose.
     """
-    return first(view, either(_double_softmax, activated_twice), "no loss on logits in the scripts")
+    return first(
+        view,
+        either(_double_softmax, activated_twice, shows("bent-twice")),
+        "no loss on logits in the scripts",
+    )
 
 
 def _double_softmax(source: Script) -> Finding | None:
@@ -178,7 +183,12 @@ def activation_missing(view: View) -> Finding:
     return first(
         view,
         either(
-            raw_outputs_for_chances, nll_of_logits, _activation_missing, activation_left_out, ends_unlike_loss
+            raw_outputs_for_chances,
+            nll_of_logits,
+            _activation_missing,
+            activation_left_out,
+            ends_unlike_loss,
+            shows("not-logs"),
         ),
         "no loss on probabilities in the scripts",
     )

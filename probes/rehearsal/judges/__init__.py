@@ -8,13 +8,14 @@ from ...code.shared.checks import Check, at
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..machine import rehearsed
-from . import figures, floors, kept, modes, orders, rows, schedules, shapes, steps, worked
+from . import figures, floors, kept, losses, modes, orders, rows, schedules, shapes, steps, worked
 from .verdict import Verdict
 
 _JUDGES = (
     figures.last_batch_only,
     figures.never_reset,
     floors.logarithm_of_nought,
+    losses.given_otherwise,
     kept.best_not_taken_back,
     kept.best_that_moves_on,
     modes.scored_in_training,

@@ -1,0 +1,49 @@
+"""Losses: whether what they are given is what they expect, by what was done to an answer just before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..journal import Backward
+from ..machine import Machine
+from ..values import Tensor
+from .verdict import Verdict
+
+_CHANCES = ("softmax", "Softmax", "sigmoid", "Sigmoid")
+_SCORES = ("Linear", "linear", "LazyLinear")
+_OF_LOGS = ("nll_loss", "NLLLoss")
+_OF_CHANCES = ("binary_cross_entropy", "BCELoss")
+_OF_SCORES = (
+    "cross_entropy",
+    "CrossEntropyLoss",
+    "binary_cross_entropy_with_logits",
+    "BCEWithLogitsLoss",
+)
+
+
+def given_otherwise(machine: Machine) -> Iterator[Verdict]:
+    """`nll_loss` of chances or scores, `BCELoss` of scores, a loss on scores of what is a chance already.
+
+    PyTorch's losses, of one answer of a network that was understood, with nothing in between.
+    """
+    for event in machine.journal.of(Backward):
+        loss = event.loss
+        if not isinstance(loss, Tensor) or event.guessed or len(loss.asked) != 1:
+            continue
+        asked = machine.asks.get(next(iter(loss.asked)))
+        if asked is None or asked.opaque or asked.net.home or machine.not_known & set(loss.done):
+            continue
+        for before, after in zip(loss.done, loss.done[1:], strict=False):
+            if after in _OF_LOGS and before in (*_CHANCES, *_SCORES):
+                yield Verdict(
+                    "not-logs", event.node, f"{after} expects logarithms, and gets what {before} gives"
+                )
+                return
+            if after in _OF_CHANCES and before in _SCORES:
+                yield Verdict(
+                    "not-logs", event.node, f"{after} expects chances, and gets what {before} gives"
+                )
+                return
+            if after in _OF_SCORES and before in _CHANCES:
+                yield Verdict("bent-twice", event.node, f"{after} applies its own {before}, and gets one")
+                return
