@@ -21,7 +21,7 @@ from ..shared.sides import either, literal, words
 from ..tensorflow.slips import watched_metric_unknown
 from ..trainers.trainer_settings import best_by_default, best_not_loaded
 from .asked_way import by_mode, from_infinity, harms
-from .best_in_files import other_file_scored
+from .best_in_files import figure_replaced, other_file_scored
 from .best_kept import (
     best_read_in_vain,
     chosen_by_training,
@@ -140,6 +140,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             figure_out_of_reach,
             best_file_each_round,
             file_each_round,
+            figure_replaced,
         ),
         "the scripts choose no best model",
     )

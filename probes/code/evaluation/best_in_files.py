@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from ...readers._tree import of
+from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -92,3 +92,27 @@ def _in_condition(source: Script, call: ast.Call) -> bool:
 def _in_loop(source: Script, call: ast.Call) -> bool:
     """Written in each round."""
     return any(isinstance(p, (ast.For, ast.While)) for p in source.above(call))
+
+
+def figure_replaced(source: Script) -> Finding | None:
+    """`is_best = acc > best; best = acc`, in every round: what is held against is the round before."""
+    for node in source.of(ast.Assign):
+        told, held = node.value, node.targets[0]
+        block = getattr(source.parents.get(node), "body", [])
+        if not isinstance(told, ast.Compare) or len(told.ops) != 1 or not source.loops_around(node):
+            continue
+        sides = [told.left, told.comparators[0]]
+        best = next((s for s in sides if re.search(r"(?i)(?:^|_)best(?:_|$|\d)", last_name(s))), None)
+        if best is None or not isinstance(held, ast.Name) or not isinstance(told.ops[0], _ORDERS):
+            continue
+        figure = sides[1] if best is sides[0] else sides[0]
+        behind = block[block.index(node) + 1 :] if node in block else []
+        for other in behind:
+            if isinstance(other, ast.Assign) and unparse(other.targets[0]) == unparse(best):
+                if isinstance(figure, (ast.Name, ast.Attribute)) and unparse(other.value) == unparse(figure):
+                    return at(source, other, "the best so far takes the figure of every round, better or not")
+                break
+    return None
+
+
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)

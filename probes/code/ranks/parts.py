@@ -40,8 +40,10 @@ def set_epoch_missing(view: View) -> Finding:
 
 def _no_set_epoch(source: Script) -> Finding | None:
     samplers = tuple(c for c in source.named("DistributedSampler") if not _keeps_order(c))
-    if not samplers or imports_locals(source) or outer_loop(source) is None:
+    if not samplers or outer_loop(source) is None:
         return None  # a trainer that runs the epochs may set them
+    if imports_locals(source) and not all(_in_sight(source, s) for s in samplers):
+        return None
     told = [c for c in source.named("set_epoch") if c.args]
     if told and all(never_run(source, c) for c in told):
         return at(source, samplers[0], "nothing calls the function that tells this sampler the epoch")
@@ -54,6 +56,26 @@ def _no_set_epoch(source: Script) -> Finding | None:
     if not _reaches_a_loader(source) and all(_handed(source, s) for s in samplers):
         return None  # whatever gets it, it puts nothing into an order
     return at(source, samplers[0], "set_epoch is never called, so every epoch has the same order")
+
+
+def _in_sight(source: Script, sampler: ast.Call) -> bool:
+    """The sampler goes into loaders and tests alone, and the loop over epochs stands in its function."""
+    parent, function = source.parents.get(sampler), source.function_around(sampler)
+    if not isinstance(parent, ast.Assign) or function is None:
+        return False
+    names = {unparse(t) for t in parent.targets}
+    epochs = [n for n in of(function, ast.For) if "epoch" in unparse(n.target)]
+    trains = any(last_name(c.func).startswith("train") for n in epochs for c in of(n, ast.Call))
+    uses = [n for n in of(function, ast.Name) if n.id in names and isinstance(n.ctx, ast.Load)]
+    inside = all(isinstance(source.parents.get(n), (ast.keyword, ast.Compare)) for n in uses)
+    given = any(
+        isinstance(k, ast.keyword) and k.arg == "sampler" for k in (source.parents.get(n) for n in uses)
+    )
+    loaders = {
+        unparse(t) for n in of(function, ast.Assign) for t in n.targets if "Loader" in unparse(n.value)
+    }
+    tells = any(f"{name}.sampler" in unparse(n) for n in epochs for name in loaders)
+    return trains and inside and given and not tells
 
 
 def _reaches_a_loader(source: Script) -> bool:

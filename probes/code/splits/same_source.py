@@ -29,6 +29,8 @@ def same_source(source: Script) -> Finding | None:
     """`val_set = Tiles(root, "train", tf)` beside `train_set = Tiles(root, "train", tf)`."""
     seen: ast.AST | None = None
     for held in given(source):
+        if (taught := _whole_training_part(source, held)) is not None:
+            return at(source, taught, "what is held out is asked for as the part for training")
         call = _maker(held.value) or _own_maker(source, held.value)
         if held.learns or call is None or is_figure(held) or _says_held_out(call):
             continue
@@ -45,6 +47,24 @@ def same_source(source: Script) -> Finding | None:
     return ok(source, seen, "held-out data have a source of their own") if seen is not None else None
 
 
+def _whole_training_part(source: Script, held: Given) -> ast.Call | None:
+    """`test_loader = DataLoader(MNIST(root, train=True))` beside a training loader of the same data."""
+    if held.learns or not isinstance(held.value, ast.Call) or last_name(held.value.func) != "DataLoader":
+        return None
+    inner = held.value.args[0] if held.value.args else None
+    if not isinstance(inner, ast.Call) or any(
+        k.arg != "batch_size" and k.arg not in _PLAIN for k in held.value.keywords
+    ):
+        return None
+    asked = [
+        c
+        for c in source.named(last_name(inner.func))
+        if isinstance(flag := keyword(c, "train"), ast.Constant) and flag.value is True
+    ]
+    return inner if inner in asked and len(asked) == 2 and not _cut_later(source, held) else None
+
+
+_PLAIN = ("shuffle", "num_workers", "pin_memory", "drop_last")
 _SPLIT_FLAG = re.compile(
     r"(?i)^(?:is_?|for_?)?(?:train\w*|eval\w*|valid\w*|val|test\w*|dev|predict\w*|infer\w*)$"
 )

@@ -687,3 +687,94 @@ Engine([Problem(module=classifier)]).run()
 @pytest.mark.parametrize(("end", "told"), [("", False), (", nn.Softmax(dim=1)", True)])
 def test_another_network_may_end_in_a_sigmoid(end: str, told: bool) -> None:
     assert (state("script-double-softmax", NETS.replace("{END}", end)) == P) is told
+
+
+TOLD_BETTER = """
+import torch
+
+best_acc1 = 0.0
+for epoch in range(90):
+    train(train_loader, model, optimizer)
+    acc1 = validate(val_loader, model)
+    is_best = acc1 > best_acc1
+    best_acc1 = {NEXT}
+    save({"net": model.state_dict(), "best": best_acc1}, is_best)
+
+
+def train(loader, model, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("following", "told"),
+    [("acc1", True), ("max(acc1, best_acc1)", False), ("acc1 if is_best else best_acc1", False)],
+)
+def test_the_best_so_far_is_replaced_when_it_is_better(following: str, told: bool) -> None:
+    assert (state("script-best-chosen-wrongly", TOLD_BETTER.replace("{NEXT}", following)) == P) is told
+
+
+PARTS = (
+    TORCH
+    + """
+from torchvision import datasets, transforms
+
+train_loader = torch.utils.data.DataLoader(
+    datasets.MNIST("data", train=True, download=True, transform=transforms.ToTensor()),
+    batch_size=64, shuffle=True)
+test_loader = torch.utils.data.DataLoader(
+    datasets.MNIST("data", train={PART}, transform=transforms.ToTensor()), batch_size=64{MORE})
+for x, y in train_loader:
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step()
+evaluate(model, test_loader)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("part", "more", "told"), [("True", "", True), ("False", "", False), ("True", ", sampler=held", False)]
+)
+def test_held_out_data_that_are_asked_for_as_training_data(part: str, more: str, told: bool) -> None:
+    text = PARTS.replace("{PART}", part).replace("{MORE}", more)
+
+    assert (state("script-training-sees-evaluation", text) == P) is told
+
+
+RANKS = """
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from . import anything
+from .elsewhere import help
+
+def main(args):
+    sampler = DistributedSampler(train_set)
+    loader = DataLoader(train_set, batch_size=64, shuffle=(sampler is None), sampler=sampler)
+    for epoch in range(args.epochs):
+        {SET}
+        train(loader, model, optimizer)
+
+def train(loader, model, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("pass", True),
+        ("sampler.set_epoch(epoch)", False),
+        ("loader.sampler.set_epoch(epoch)", False),
+        ("help(sampler, epoch)", False),
+    ],
+)
+def test_a_sampler_that_goes_into_a_loader_alone_is_told_no_epoch(how: str, told: bool) -> None:
+    assert (state("script-set-epoch-missing", RANKS.replace("{SET}", how)) == P) is told
