@@ -65,10 +65,18 @@ def _optimizer_part(source: Script) -> Finding | None:
                 return None  # the rest is switched off as well: features that were trained elsewhere
             if _rest_elsewhere(source, cover.part) or _rest_switched_off(source, cover.owner):
                 return None
-            if any(c is not call and not other.whole and other.part != cover.part for c, other in covers):
+            others = [o for c, o in covers if c is not call and not _given_to_nobody(source, c)]
+            if any(not o.whole and o.part != cover.part for o in others):
                 return None  # another optimizer, made elsewhere, may have the rest
             return at(source, call, f"the optimizer receives only {cover.part}")
     return None
+
+
+def _given_to_nobody(source: Script, made: ast.Call) -> bool:
+    """It is what a function gives back that nothing calls."""
+    function = source.function_around(made)
+    given_back = isinstance(source.statement(made), ast.Return)
+    return function is not None and given_back and not source.named(function.name)
 
 
 def _rest_switched_off(source: Script, part: str) -> bool:
