@@ -77,6 +77,7 @@ PARTS = (
     "nineteenth",
     "twentieth",
     "twentyfirst",
+    "started",
 )
 FEW = {
     "ninth": 4,
@@ -92,6 +93,7 @@ FEW = {
     "nineteenth": 6,
     "twentieth": 6,
     "twentyfirst": 6,
+    "started": 8,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed
 _TRAINS = re.compile(

@@ -159,13 +159,25 @@ def _made_anew(source: Script) -> Finding | ast.AST | None:
             built = isinstance(node.value, ast.Call) and source.loops_around(node) == source.loops_around(
                 call
             )
-            if same and built and not used and not between:
+            if same and built and not used and not between and not _has_it(source, node.value, owner.id):
                 return at(
                     source,
                     node,
                     f"the model is made anew after the weights of line {call.lineno} were loaded",
                 )
     return seen
+
+
+def _has_it(source: Script, made: ast.expr, name: str) -> bool:
+    """`model = trainer.train()` of a `trainer = Trainer(model, ...)`: it gives back what it was given."""
+    root = made.func if isinstance(made, ast.Call) else made
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return isinstance(root, ast.Name) and any(
+        isinstance(n.value, ast.Call) and any(unparse(a) == name for a in all_arguments(n.value))
+        for n in source.of(ast.Assign)
+        if any(unparse(t) == root.id for t in n.targets)
+    )
 
 
 def _into_dict(source: Script) -> Finding | ast.AST | None:

@@ -778,3 +778,32 @@ def train(loader, model, optimizer):
 )
 def test_a_sampler_that_goes_into_a_loader_alone_is_told_no_epoch(how: str, told: bool) -> None:
     assert (state("script-set-epoch-missing", RANKS.replace("{SET}", how)) == P) is told
+
+
+TAUGHT = """
+import torch
+from torch import nn
+
+model = nn.Linear(3, 3)
+optimizer = torch.optim.Adam(model.parameters())
+trainer = Trainer({GIVEN}, optimizer=optimizer)
+model.load_state_dict(torch.load("weights.pt"))
+model = {MADE}
+for x, y in loader:
+    nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "told"),
+    [
+        ("model", "trainer.train()", False),
+        ("other", "trainer.train()", True),
+        ("model", "nn.Linear(3, 3)", True),
+    ],
+)
+def test_a_trainer_gives_back_the_model_that_it_was_given(given: str, made: str, told: bool) -> None:
+    text = TAUGHT.replace("{GIVEN}", given).replace("{MADE}", made)
+
+    assert (state("script-pretrained-lost", text) == P) is told
