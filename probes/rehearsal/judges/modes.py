@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..journal import Backward
+from ..journal import Backward, Stepped
 from ..machine import Machine
 from .verdict import Verdict, scored, taught, trains
 
@@ -14,7 +14,9 @@ def trained_in_evaluation(machine: Machine) -> Iterator[Verdict]:
     learnt = taught(machine)
     if not trains(machine):
         return
-    reached = {n for e in machine.journal.of(Backward) if e.reached for n in getattr(e.loss, "asked", ())}
+    used = {n for e in machine.journal.of(Stepped) for g in e.gradients.values() for n in g}
+    backwards = [e for e in machine.journal.of(Backward) if e.reached and e.number in used]
+    reached = {n for e in backwards for n in getattr(e.loss, "asked", ())}
     asks = [a for a in machine.asks.values() if a.number in learnt & reached and a.graph and a.modal]
     off = [
         a for a in asks if not any(mode for _, mode in a.modal) and any(w.moved for w in a.net.parameters())
