@@ -119,6 +119,8 @@ def splits_scaled_differently(data: DataSet, view: View, shift: float, ratio: fl
         if column.name not in train or column.std <= 0 or len(column.values) < 50:
             continue
         mine = train[column.name][1]
+        if min(len(np.unique(mine.values)), len(np.unique(column.values))) < 3:
+            continue  # of two values, the share of the one is all that moves
         looked += 1
         # Medians and quartile spreads: a few extreme values are another matter.
         a, b = _middle(mine.values), _middle(column.values)

@@ -97,6 +97,8 @@ def read_coco(
         size = _numbers([image.get("width"), image.get("height")], 2) if image is not None else None
         if size is None or min(size) <= 0:
             continue
+        if (joint := _joint_outside(one.get("keypoints"), size)) is not None:
+            boxes.note("with a visible keypoint out of the image", place, f"{name}: {joint}")
         judged += 1
         fits += w > x and h > y and w <= size[0] + PIXEL and h <= size[1] + PIXEL
         if x < -PIXEL or y < -PIXEL or x + w > size[0] + PIXEL or y + h > size[1] + PIXEL:
@@ -123,6 +125,19 @@ def read_coco(
     part = Part(split, "records", "COCO", (file.path,), rows, looked=rows)
     named = [(str(i.get("file_name", "")), file.path) for i in images.values()]
     return part, boxes, listed_images(named, files)
+
+
+def _joint_outside(told: Any, size: Sequence[float]) -> str | None:
+    """The first keypoint (x, y, visibility) that is told to be visible and lies outside of the image."""
+    if not isinstance(told, list) or len(told) < 3 or len(told) % 3:
+        return None
+    values = _numbers(told, len(told))
+    for at in range(0, len(told), 3) if values is not None else ():
+        x, y, seen = values[at : at + 3]
+        out = x < -PIXEL or y < -PIXEL or x > size[0] + PIXEL or y > size[1] + PIXEL
+        if seen == 2 and out:
+            return f"keypoint {at // 3 + 1} at {x:g}, {y:g} in {size[0]:g}x{size[1]:g}"
+    return None
 
 
 def _repeated(notes: Sequence[Any], boxes: Boxes, place: Place) -> None:
