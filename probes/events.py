@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.model import Place
+from ..engine.model import Place, State
 from . import settings as names
 from .config.values import number_of, says
 from .registry import Finding, View, absent, place, place_of, present, probe, unknown
@@ -324,9 +324,6 @@ _EVALUATED = ("eval/loss", "eval/accuracy")
 _MUST_AGREE = ("grad_norm", "weight_norm", "weight_sum", "learning_rate", "loss_scale")
 
 
-_OF_WEIGHTS = frozenset({"weight_norm", "weight_sum"})
-
-
 def _parting(values: Floats, least: int) -> int | None:
     """Where ranks [rank, n] that agree to the last digit at first differ, to the end; else None."""
     apart = np.ptp(values, axis=0) > 0
@@ -337,16 +334,27 @@ def _parting(values: Floats, least: int) -> int | None:
 
 
 @probe()
+def ranks_weights_part(view: View, least: int = 3) -> Finding:
+    """Sums or norms of the weights agree on all ranks to the last digit, and from some step on no longer."""
+    compared = ""
+    for name, curves, steps, values in _on_all_ranks(view.run, ("weight_sum", "weight_norm"), 2 * least):
+        at = _parting(values, least)
+        if at is not None:
+            step = float(steps[at])
+            text = f"{name} of {len(curves)} ranks is equal to the last digit only until step {step:g}"
+            return present(text, step=step, series=(name,), where=_where_of(curves, step))
+        compared = compared or name
+    if not compared:
+        return unknown("no rank logs of the sum or norm of the weights")
+    return absent(f"{compared} of all ranks does not begin equal and then part")
+
+
+@probe()
 def ranks_diverge(view: View, relative: float, least: int = 3) -> Finding:
     """Ranks report different values of something that gradient exchange makes equal."""
     compared = 0
     for name, curves, steps, values in _on_all_ranks(view.run, _MUST_AGREE, least):
         compared += 1
-        parted = _parting(values, least) if name in _OF_WEIGHTS else None
-        if parted is not None:
-            step = float(steps[parted])
-            text = f"{name} of {len(curves)} ranks is equal to the last digit only until step {step:g}"
-            return present(text, step=step, series=(name,), where=_where_of(curves, step))
         spread = _spread(values)
         bad = np.flatnonzero(spread > relative)
         if len(bad) >= max(least, 0.1 * len(spread)):
@@ -357,6 +365,8 @@ def ranks_diverge(view: View, relative: float, least: int = 3) -> Finding:
             return present(text, where=_where_of(curves, at), **rest)
     if not compared:
         return unknown("no rank logs of a quantity that all ranks must agree on")
+    if ranks_weights_part(view).state is State.PRESENT:
+        return unknown("what ranks must agree on lies close together, and their weights part")
     return absent(f"{compared} quantities agree on all ranks", threshold=relative)
 
 

@@ -187,15 +187,9 @@ def trains_alone(view: View) -> Finding:
     counted = names.number(run.facts.get("world_size"))
     joined = names.number(run.facts.get("communicator_size"))
     several = max(len(run.ranks), int(counted or 0), int(joined or 0))
-    if (
-        counted == 1
-        and joined is None
-        and len(run.ranks) >= _LEAST_RANKS
-        and asked is not None
-        and asked[0] > 1
-    ):
-        text = f"{asked[0]} processes are asked for ({says(asked[1])}), and each log says that one trains"
-        return present(text, value=1, threshold=asked[0], where=_places(asked[1]))
+    if counted == 1 and joined is None and len(run.ranks) >= _LEAST_RANKS:
+        text = f"there are logs of {len(run.ranks)} ranks, and they say that one process trains"
+        return present(text, value=1, threshold=len(run.ranks))
     if several >= _LEAST_RANKS:
         how = (
             f"the curves of {several} ranks are there"

@@ -131,8 +131,8 @@ def _joint_outside(told: Any, size: Sequence[float]) -> str | None:
     """The first keypoint (x, y, visibility) that is told to be visible and lies outside of the image."""
     if not isinstance(told, list) or len(told) < 3 or len(told) % 3:
         return None
-    values = _numbers(told, len(told))
-    for at in range(0, len(told), 3) if values is not None else ():
+    values = _numbers(told, len(told)) or []
+    for at in range(0, len(values), 3):
         x, y, seen = values[at : at + 3]
         out = x < -PIXEL or y < -PIXEL or x > size[0] + PIXEL or y > size[1] + PIXEL
         if seen == 2 and out:

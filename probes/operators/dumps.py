@@ -20,6 +20,7 @@ from ..tensors.names import is_comparison
 from ..tensors.opdebug import flags
 from ..tensors.results import judge_files
 from ..tensors.settings import settings
+from .zeros import meets_zero
 
 NO_DUMP = "no operator dump lies in the run directory"
 TO_BLAME = frozenset({"operator", "collective"})
@@ -187,6 +188,8 @@ def first_bad(view: View) -> Finding:
         return unknown(f"{found.report.verdict} What goes into it is not recorded")
     if not found.origin.lasting:
         return absent(f"{name} makes values that are not finite; none is left at the step's end")
+    if meets_zero(operator) is not None:
+        return unknown(f"{name} meets a zero where it has no value: no overflow")
     types = {t.dtype for t in operator.outputs}
     if operator.direction != "forward" and "float16" in types:
         return unknown(f"{name} overflows in the fp16 backward pass: the loss scale may try its limit")

@@ -7,17 +7,10 @@ import re
 from ...engine.model import Place
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
-from ..tensors.condition import condition
-from ..tensors.knowledge import plain
-from ..tensors.model import Operator, Tensor
+from ..tensors.knowledge import knowledge, plain
 from .dumps import NO_DUMP, TO_BLAME, by_bits, comparison, overflowed
+from .zeros import ALWAYS_FINITE, meets_zero
 
-# Operators without a value at zero (and below it, for a root or logarithm): the input that must not be there.
-# Signatures of PyTorch, MindSpore, TensorFlow and CANN.
-QUOTIENTS = {"div": 1, "truediv": 1, "realdiv": 1, "divide": 1, "idiv": 1, "itruediv": 1, "mod": 1}
-INVERSES = frozenset({"reciprocal", "inv"})
-ROOTS = frozenset({"rsqrt"})
-LOGARITHMS = frozenset({"log", "log2", "log10"})
 # They bring a batch into the graph; nothing is computed in them.
 SOURCES = frozenset(
     {"getnext", "iteratorgetnext", "getnextfromqueue", "dynamicgetnext", "queuedequeue", "dequeue"}
@@ -25,26 +18,6 @@ SOURCES = frozenset(
 _FUSED = re.compile(
     r"fus(?:ed|ion)|flash|^npu(?:rmsnorm|swiglu|rotarymul|geglu|dropouta)|promptattention", re.IGNORECASE
 )
-
-
-def _guarded(operator: Operator) -> Tensor | None:
-    """The input that must not be zero (or below it); None: there is none, or it is not recorded."""
-    kind = plain(operator.kind)
-    index = 0 if kind in INVERSES | ROOTS | LOGARITHMS else QUOTIENTS.get(kind)
-    return next((t for t in operator.inputs if index is not None and t.index == str(index)), None)
-
-
-def _meets_zero(operator: Operator) -> tuple[Tensor, float] | None:
-    """The input that is known to hold a zero (of a logarithm or inverse root: or less), and its least."""
-    tensor = _guarded(operator)
-    if tensor is None:
-        return None
-    seen = condition(tensor)
-    low, high = (tensor.statistics.min, tensor.statistics.max) if seen.low is None else (seen.low, seen.high)
-    if low is None or high is None or seen.bad:
-        return None
-    below = plain(operator.kind) in ROOTS | LOGARITHMS and low < 0
-    return (tensor, low) if below or 0.0 in (low, high) or tensor.statistics.zero else None
 
 
 @probe()
@@ -64,7 +37,9 @@ def zero_met(view: View) -> Finding:
     operator = found.origin.operator
     if not found.origin.lasting:
         return absent(f"what {operator.name} makes is not left at the step's end")
-    met = _meets_zero(operator)
+    met = meets_zero(operator)
+    if met is None and knowledge().kind(operator.kind) in ALWAYS_FINITE:
+        return absent(f"{operator.name} has a value at zero: its numbers are too large")
     if met is None:
         return unknown(f"whether {operator.name} meets a zero is not recorded")
     tensor, low = met

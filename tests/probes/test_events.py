@@ -150,10 +150,10 @@ def test_weights_that_part_after_they_were_equal() -> None:
     apart = NORM * np.where(np.arange(50) < 30, 1.0, 1 + 1e-6)
     again = NORM * np.where(np.arange(50) == 30, 1 + 1e-6, 1.0)
 
-    assert reading("logs", "ranks-diverge", ranks("weight_sum", NORM, apart)).step == 31.0
-    assert state("ranks-diverge", ranks("weight_sum", NORM, again)) == "absent"
-    assert state("ranks-diverge", ranks("weight_sum", NORM, NORM * (1 + 1e-6))) == "absent"
-    assert state("ranks-diverge", ranks("grad_norm", NORM, apart)) == "absent"
+    assert reading("logs", "ranks-weights-part", ranks("weight_sum", NORM, apart)).step == 31.0
+    assert state("ranks-weights-part", ranks("weight_sum", NORM, again)) == "absent"
+    assert state("ranks-weights-part", ranks("weight_sum", NORM, NORM * (1 + 1e-6))) == "absent"
+    assert state("ranks-weights-part", ranks("grad_norm", NORM, apart)) == "unknown"
 
 
 def test_one_rank_whose_own_gradient_leaps() -> None:

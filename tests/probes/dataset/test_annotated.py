@@ -195,6 +195,20 @@ def test_sizes_that_annotations_tell(tmp_path: Path) -> None:
     assert "another size" in reading("boxes-invalid", tmp_path / "smaller").why
 
 
+def test_keypoints_out_of_their_image(tmp_path: Path) -> None:
+    """One that is visible must lie in the image; one that is not labelled stands at 0, 0."""
+    for where, x, seen in (("sound", 10, 2), ("hidden", 99, 1), ("out", 99, 2)):
+        coco(tmp_path / where)
+        file = tmp_path / where / "instances_train.json"
+        found = json.loads(file.read_text())
+        for note in found["annotations"]:
+            note["keypoints"] = [0, 0, 0, x, 5, seen]
+        file.write_text(json.dumps(found))
+
+    assert [reading("boxes-invalid", tmp_path / w).state for w in ("sound", "hidden", "out")] == [A, A, P]
+    assert "keypoint 2 at 99, 5" in reading("boxes-invalid", tmp_path / "out").why
+
+
 def test_numbers_of_classes_in_two_files(tmp_path: Path) -> None:
     for where, kinds in (("sound", ("cat", "dog")), ("turned", ("dog", "cat")), ("other", ("cat", "owl"))):
         coco(tmp_path / where)

@@ -205,6 +205,16 @@ def test_recordings_of_another_gain(tmp_path: Path) -> None:
     assert "level of a recording" in reading("splits-scaled-differently", tmp_path / "quiet").why
 
 
+def test_a_column_of_two_values_has_no_scale(tmp_path: Path) -> None:
+    """Its median and quartiles leap where the share of the one passes a quarter."""
+    random = np.random.default_rng(0)
+    for split, share in (("train", 0.3), ("test", 0.2)):
+        rows = [[f"text {split} {i}", int(random.random() < share)] for i in range(400)]
+        csv(tmp_path / f"{split}.csv", ["note", "readmitted"], rows)
+
+    assert reading("splits-scaled-differently", tmp_path).state is not P
+
+
 def test_labels_as_contests_call_them(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     rows = [

@@ -69,7 +69,7 @@ BAD = [("inf", "nan")]
         (("Rsqrt", [("2.0", "0.0")], BAD), "present"),
         (("RealDiv", [("0.0", "0.0"), ("9.0", "0.1")], BAD), "unknown"),  # the divisor is no zero
         (("RealDiv", [("2.0", "0.5"), ("9.0", "-1.0")], BAD), "unknown"),  # zero may lie between the two
-        (("MatMul", [("60000.0", "0.0"), ("9.0", "0.0")], BAD), "unknown"),
+        (("MatMul", [("60000.0", "0.0"), ("9.0", "0.0")], BAD), "absent"),
         (("RealDiv", [("2.0", "0.5"), ("9.0", "0.0")], [("4.0", "0.0")]), "absent"),  # DivNoNan, or guarded
     ],
 )
@@ -148,3 +148,13 @@ def test_a_fused_operator(tmp_path: Path, name: str, state: str) -> None:
         )
     (tmp_path / "compare_result_20260311.csv").write_text("\n".join(lines) + "\n")
     assert stated(tmp_path, "dump-fused-operator-bad", "operator-compare-bad") == [state, "present"]
+
+
+def test_what_meets_a_zero_is_no_overflow(tmp_path: Path) -> None:
+    statistics(tmp_path, SOUND, ("RealDiv", [("2.0", "0.5"), ("9.0", "0.0")], BAD))
+    assert stated(tmp_path, "dump-first-bad-operator") == ["unknown"]
+
+
+def test_numbers_that_grow_too_large(tmp_path: Path) -> None:
+    statistics(tmp_path, SOUND, ("Mul", [("41000.0", "-38000.0")], BAD))
+    assert stated(tmp_path, "dump-first-bad-operator", "dump-zero-met") == ["present", "absent"]
