@@ -240,8 +240,9 @@ def _allowed(found: str, words: list[str], before: list[str], separator: Separat
     """Whether the last words of a name may stand for a quantity, with those `before` them left out."""
     if separator == " " and len(words) == 1 and words[0].lower() in _BARE_AMBIGUOUS:
         return False
-    if found == "loss_scale" and before and before[-1].lower() not in _OF_SCALES:
-        return False  # "Logit Scale: 14.3"
+    whole = _OF_SCALES.intersection(p for w in words for p in _PARTS.split(w.lower()))  # "loss_scale" itself
+    if found == "loss_scale" and not whole and before and before[-1].lower() not in _OF_SCALES:
+        return False  # "Logit Scale: 14.3"; but "overflow: True loss_scale: 1.0"
     if "/loss/" in found:
         return "scale" not in found and (separator != " " or len(words) <= 3)
     return True

@@ -513,3 +513,12 @@ def test_an_epoch_ends_what_a_line_before_it_headed(tmp_path: Path) -> None:
     content = read(tmp_path, "Validation samples: 500\n" + "".join(epochs))
     assert [v for _, v in points(content, "train/loss")] == [2.0, 1.0, 0.6667]
     assert [v for _, v in points(content, "eval/loss")] == [3.0, 1.5, 1.0]
+
+
+def test_a_loss_scale_behind_a_word_for_overflow(tmp_path: Path) -> None:
+    """The word before it is the value of another name, and no part of its own."""
+    rows = "".join(
+        f"step[{i}/50] loss: 6.{i} overflow: {i % 2 > 0} loss_scale: {2.0 ** (9 - i)}\n" for i in range(6)
+    )
+
+    assert points(read(tmp_path, rows), "loss_scale")[0] == (0, 512.0)
