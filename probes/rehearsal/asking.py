@@ -18,6 +18,7 @@ from .values import (
     Unknown,
 )
 
+TAPED = ("mindspore", "flax", "equinox")
 FORWARD = ("forward", "construct", "call", "__call__")
 
 
@@ -28,8 +29,8 @@ class Asking(Flowing):
         """Ask a network: its forward is gone through; the outermost one is noted."""
         if net.home == "keras":
             return self.of_keras(net, given, named, node)
-        if net.home == "mindspore" and not self.taped and self.graph:
-            self.graph = False  # MindSpore records for gradient functions alone
+        if net.home in TAPED and not self.taped and self.graph:
+            self.graph = False  # these record for gradient functions alone
             try:
                 return self.ask(net, given, named, node)
             finally:

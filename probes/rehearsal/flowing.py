@@ -48,6 +48,7 @@ class Flowing(Statements):
         self.visited: set[ast.AST] = set()  # functions that were gone through
         self.not_known: set[str] = set()  # names of functions of tensors that are not known
         self.learning: list[bool] = []  # modes that Keras's networks are asked in, outermost first
+        self.leaves: dict[int, tuple[Tensor, Weight]] = {}  # tensors in trees of weights, as JAX has them
         self.taped = 0  # gradient tapes and steps of `fit` that are open
 
     @property
@@ -74,6 +75,9 @@ class Flowing(Statements):
     ) -> Any:
         """A call of what is not known: tensors in it go on, objects in it may have been changed."""
         everything = [*given, *named.values()]
+        known = self.machine.perhaps_optimizer(callee, given, named, node, name)
+        if known is not None:
+            return known
         owner = callee if isinstance(callee, (Tensor, Net, Optimizer)) else None
         self.escape(everything)
         found = list(self.tensors([owner, *everything] if isinstance(owner, Tensor) else everything))

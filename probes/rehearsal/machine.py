@@ -16,6 +16,7 @@ from ..readers.script import last_name
 from ..script_diff.vocabulary import word_set
 from ..scripts.syntax import Script
 from . import worlds
+from .beginning import begin
 from .expressions import ODD, PLAIN
 from .journal import Asked, Backward, Cleared, Journal, Round, Stepped, Told, Written
 from .libraries import Call, find_method
@@ -50,7 +51,6 @@ from .values import (
 STEPS = 150_000
 BATCHES = 8  # of a loader: what steps are gathered over (2, 4, 8) goes into it
 MADE_ROWS = 240  # of a table whose length is not known
-_BEGINS = re.compile(r"^(?:main|_?main_?|train|training|run|fit|train_model|run_training|cli)$")
 _NAMELESS = word_set(
     "text part item entry default next sent yield count mul div add sub turned int str path ?"
 )
@@ -85,6 +85,7 @@ class Machine(Objects):
         self.versions = 0
         self.backwards = 0
         self.drawn = 0
+        self.chosen = False  # one of several classes or functions was taken, by a setting that is not known
         self.used: dict[int, set[int]] = {}  # weight -> backwards that a step has used
         self.gradients_read = False  # `weight.grad` was asked for: it may have been changed
         self.own_modules = {p.rpartition("/")[2].removesuffix(".py") for _, p in source.pieces}
@@ -108,11 +109,13 @@ class Machine(Objects):
         """Begin a training that another file, a command line or a notebook begins: no call of it is here."""
         if self.journal.of(Backward, Stepped, Asked):
             return
-        for name, held in list(self.top.names.items()):
-            if _BEGINS.match(name) and isinstance(held, Routine) and held.node not in self.visited:
-                self.call(held, [], {}, held.node)
-                if self.journal.of(Backward):
-                    return
+        begin(self)
+
+    def network(self, name: str, node: ast.AST) -> Net:
+        """A network of which nothing but its name is known."""
+        made = worlds.networks.make_layer(self, name, [], {}, node)
+        made.opaque = True
+        return made
 
     # ------------------------------------------------------------------------------------ what is made
 
@@ -168,6 +171,12 @@ class Machine(Objects):
             lost |= set(weight.gradients) - self.used.get(weight.serial, set())
             weight.gradients = []
         self.note(Cleared(**self.now(node), weights=weights, lost=frozenset(lost)))
+
+    def perhaps_optimizer(
+        self, callee: Any, given: list[Any], named: dict[str, Any], node: ast.AST, name: str
+    ) -> Optimizer | None:
+        """An optimizer of a name that is not known, by what it is given: weights, and a learning rate."""
+        return worlds.training.unnamed_optimizer(self, callee, given, named, node, name)
 
     def perhaps_cleared(self, weights: list[Weight]) -> None:
         """Weights were in unknown hands: of gradients that a step has used none is known to be there."""
@@ -260,6 +269,9 @@ class Machine(Objects):
             key = index if isinstance(index, (*PLAIN, tuple)) else self.key_of(index)
             if key in owner:
                 return owner[key]
+            if isinstance(index, Unknown) and owner and all(_is_choice(v) for v in owner.values()):
+                self.chosen = True
+                return next(iter(owner.values()))
             return self.missing(owner, key, node)
         if isinstance(owner, (list, tuple, str, range)):
             if isinstance(index, (int, slice)):
@@ -277,7 +289,7 @@ class Machine(Objects):
         return Unknown(f"{getattr(owner, 'key', '')}[{key}]")
 
     def missing(self, owner: dict[Any, Any], key: Any, node: ast.AST) -> Any:
-        """An entry that a mapping does not have: a default one gets it."""
+        """An entry that a mapping does not have: a default one gets it; of choices by a setting the first."""
         if isinstance(owner, Defaults):
             owner[key] = (
                 self.call(owner.factory, [], {}, node) if owner.factory is not None else Unknown("default")
@@ -323,6 +335,10 @@ class Machine(Objects):
     def layer(self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
         """What a layer of a library gives."""
         return worlds.layer(self, net, given, named, node)
+
+    def of_weights(self, callee: Routine, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
+        """What a function of a tree of weights and of data gives: it is a network; else `NotImplemented`."""
+        return worlds.frameworks.jax.function_asked(self, callee, given, named, node)
 
     def of_keras(self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
         """What a network of Keras gives."""
@@ -419,6 +435,11 @@ class _Managed:
 
     def __init__(self, routine: Routine) -> None:
         self.routine = routine
+
+
+def _is_choice(value: Any) -> bool:
+    """A class or a function, as registries hold them."""
+    return isinstance(value, (Kind, Routine, Library, Partial))
 
 
 class Defaults(dict[Any, Any]):

@@ -50,7 +50,10 @@ HOMES = {
     "tf_keras": "keras",
     "mindspore": "mindspore",
     "paddle": "paddle",
+    "flax": "flax",
+    "equinox": "equinox",
 }
+LISTED = ("keras", "flax", "equinox")  # what stands in their networks' lists belongs to them
 ASLEEP = ("keras", "mindspore")  # their networks begin in evaluation mode
 
 
@@ -70,6 +73,8 @@ class Objects(Asking):
             if name in ("__name__", "__qualname__"):
                 return owner.node.name
             found = owner.find(name)
+            if found is None and find_method(owner, name) is not None:
+                return Bound(owner, name)
             if found is None:
                 return Unknown(f"{owner.node.name}.{name}")
             return self._bound_routine(found[1], owner, found[0])
@@ -149,7 +154,7 @@ class Objects(Asking):
                 owner.mode = value
             else:
                 owner.attributes[name] = value
-                if owner.home == "keras" and isinstance(value, (list, tuple)):  # Keras finds layers in lists
+                if owner.home in LISTED and isinstance(value, (list, tuple)):
                     found = {f"{name}.{i}": v for i, v in enumerate(value) if isinstance(v, Net)}
                     owner.children.update(found)
         elif isinstance(owner, Instance):
@@ -208,6 +213,10 @@ class Objects(Asking):
         """What a callee gives."""
         self.tick()
         if isinstance(callee, Routine):
+            if self.leaves and not self.inside_net:
+                answer = self.of_weights(callee, given, named, node)
+                if answer is not NotImplemented:
+                    return answer
             return self.call_routine(callee, given, named, node)
         if isinstance(callee, Kind):
             return self.instance(callee, given, named, node)

@@ -71,7 +71,10 @@ class Statements(Expressions):
             else:
                 self.statement(statement, inner)
         kind.body = inner.names
-        scope.put(node.name, kind)
+        made_of: Any = kind
+        for one in reversed(node.decorator_list):
+            made_of = self.decorated(made_of, one, scope)
+        scope.put(node.name, made_of if isinstance(made_of, Kind) else kind)
 
     def _do_import(self, node: ast.Import, scope: Scope) -> None:
         for one in node.names:

@@ -290,6 +290,7 @@ class Optimizer:
     steps: int = 0
     escaped: bool = False
     late: bool = False  # it gets to know its weights when it moves them
+    gate: Any = None  # what it was handed to, which may hold its steps back
 
 
 @dataclass(eq=False)
@@ -302,6 +303,7 @@ class Schedule:
     named: dict[str, Any]
     node: ast.AST
     steps: int = 0
+    gate: Any = None
 
 
 @dataclass(eq=False)

@@ -252,7 +252,9 @@ def kept_in_vain(source: Script) -> Finding | None:
             if "[" in name:  # `best[1]` of `best = (score, weights)`
                 tested = set(walk(choice.node.test))
                 reads = [r for r in reads if r not in tested]
-            if all(_is_idle(source, r) for r in reads):
+            home = source.function_around(choice.node)
+            # a function that begins the whole training is called by whoever imports it
+            if all(_is_idle(source, r) and source.function_around(r) is not home for r in reads):
                 return at(source, value, f"`{name}` is put aside as the best, and nothing reads it")
     return None
 
@@ -584,11 +586,16 @@ def _reads_weights(source: Script) -> bool:
         source.named(
             *("load_state_dict", "load_weights", "load_checkpoint", "load_model", "load_param_into_net"),
             *("from_pretrained", "load_from_checkpoint", "restore", "load_parameters", "load_module"),
+            *("load_state", "restore_checkpoint", "set_state_dict"),
         )
-    ) or any(source.owner(c) == "torch" for c in source.named("load") if not _of_data(source, c))
+    ) or any(
+        re.search(r"(?i)^(?:torch|.*fabric)$", source.owner(c))
+        for c in source.named("load")
+        if not _of_data(source, c)
+    )
 
 
 def _of_data(source: Script, call: ast.Call) -> bool:
     """`orders = torch.load("orders.pt")`: a file that the program does not write."""
-    written = {unparse(a) for c in source.named("save") for a in c.args[1:2]}
+    written = {unparse(a) for c in source.named("save") for a in c.args[:2]}
     return not any(unparse(a) in written for a in call.args)

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
-from ...rehearsal.judges import shows
+from ...rehearsal.judges import shows, unless_apart
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..mindspore.steps import scored_where_trained
@@ -33,11 +33,15 @@ def evaluates_training_data(view: View) -> Finding:
     return first(
         view,
         either(
-            _evaluates_training,
-            scored_where_trained,
-            evaluates_other_side,
-            scored_where_learnt,
-            scored_on_training_run,
+            unless_apart(
+                either(
+                    _evaluates_training,
+                    scored_where_trained,
+                    evaluates_other_side,
+                    scored_where_learnt,
+                    scored_on_training_run,
+                )
+            ),
             shows("scores-training-rows"),
         ),
         "the scripts show no evaluation loader",

@@ -31,7 +31,7 @@ def accumulation_not_divided(view: View) -> Finding:
             not_divided,
             accelerate_not_divided,
             micro_losses_summed,
-            shows("undivided", "divided-otherwise"),
+            shows("undivided", "divided-otherwise", "gathered-lost"),
         ),
         "the scripts do not accumulate gradients by hand",
     )

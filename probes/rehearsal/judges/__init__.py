@@ -47,6 +47,16 @@ def verdicts(source: Script) -> tuple[Verdict, ...]:
     return tuple(v for judge in _JUDGES for v in judge(machine))
 
 
+def unless_apart(check: Check) -> Check:
+    """A check that is silent where a rehearsal shows that what is scored was never learnt from."""
+
+    def asked(source: Script) -> Finding | None:
+        found = check(source)
+        return None if found is not None and rows.scored_apart(rehearsed(source)) else found
+
+    return asked
+
+
 def shows(*kinds: str) -> Check:
     """A check that speaks where a rehearsal of the program gave a verdict of one of these kinds."""
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...readers._tree import of
 from ..journal import Asked, Stepped, Told
 from ..machine import Machine
 from .verdict import Verdict, taught
@@ -44,10 +45,18 @@ def never_reset(machine: Machine) -> Iterator[Verdict]:
         mine = [machine.asks[n] for n in second.value.asked if n in machine.asks]
         if second.value.asked & learnt or len({a.net.serial for a in mine}) != 1:
             continue  # networks of several folds, rewards
+        if any(a.rows is None for a in mine) or _of_the_last(second):
+            continue  # what is played or drawn, not scored; a mean of the last rounds is meant to hold them
         if first.value.asked < second.value.asked and _same_place(machine, first, second):
             yield Verdict(
                 "not-reset", second.node, f"{second.label!r} still holds the answers of earlier epochs"
             )
+
+
+def _of_the_last(told: Told) -> bool:
+    """A figure of the last items of a list: `history[-10:]`."""
+    cuts = [n.slice for n in of(told.node, ast.Subscript) if isinstance(n.slice, ast.Slice)]
+    return any(isinstance(c.lower, ast.UnaryOp) and c.upper is None for c in cuts)
 
 
 def _same_place(machine: Machine, first: Told, second: Told) -> bool:

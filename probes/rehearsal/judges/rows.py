@@ -151,6 +151,25 @@ def parts_overlap(machine: Machine) -> Iterator[Verdict]:
                     return
 
 
+def scored_apart(machine: Machine) -> bool:
+    """Whether every figure that is told of held-out data is taken of known rows that nothing learnt from."""
+    learnt, known = taught(machine), False
+    for event in machine.journal.of(Told):
+        if not _HELD_OUT.search(event.label) or _LEARNT.search(event.label) or not event.value.asked:
+            continue
+        asks = [machine.asks[n] for n in event.value.asked if n in machine.asks]
+        if any(a.number in learnt or a.graph or a.rows is None for a in asks) or not asks:
+            return False
+        held = parts(machine, asks)
+        mine = parts(machine, lessons(machine, asks[0].net, asks[0].time))
+        if not held or not mine or any(p.rows & mine[t].rows for t, p in held.items() if t in mine):
+            return False
+        if not held.keys() <= mine.keys():
+            return False  # of another file: nothing tells what stands in it
+        known = True
+    return known
+
+
 def fields(value: Tensor) -> list[str]:
     """The columns and files that a tensor is made of, without its place in a batch."""
     return [h for h in value.held if not h.startswith("<")]

@@ -31,7 +31,9 @@ def lost_gradients(machine: Machine) -> Iterator[Verdict]:
     lost = [e for e in machine.journal.of(Cleared) if e.lost and not e.lost & used]
     gone = {n for e in lost for n in e.lost}
     if lost and len(gone) * 2 >= len(backwards) and not lost[0].guessed and machine.journal.of(Stepped):
-        yield Verdict("lost", lost[0].node, "gradients are cleared before a step has used them")
+        held_back = any(getattr(o.gate, "every", 1) != 1 for o in machine.optimizers)
+        kind = "gathered-lost" if held_back else "lost"
+        yield Verdict(kind, lost[0].node, "gradients are cleared before a step has used them")
 
 
 def left_out(machine: Machine) -> Iterator[Verdict]:
@@ -45,6 +47,7 @@ def left_out(machine: Machine) -> Iterator[Verdict]:
         mine = [w for w in net.parameters() if w.trains]
         moved = [w for w in mine if w.serial in held]
         missed = [w for w in mine if w.serial in reached and w.serial not in held and not w.escaped]
+        missed = [w for w in missed if id(w) not in _rests(net)]
         if moved and missed and not any(n.escaped for n in net.nets()):
             owner = owner_of(net, missed[0])
             optimizer = next((o for o in known if any(w in moved for w in o.weights or ())), known[0])
@@ -54,6 +57,11 @@ def left_out(machine: Machine) -> Iterator[Verdict]:
                 f"a gradient reaches {len(missed)} of {len(mine)} weights of the network"
                 f" that no optimizer moves ({owner})",
             )
+
+
+def _rests(net: Net) -> set[int]:
+    """What stands for the layers of a library's network that were not asked for: it may have no others."""
+    return {id(w) for n in net.nets() if n.opaque and n.children for w in n.weights.values()}
 
 
 def unreached(machine: Machine) -> Iterator[Verdict]:

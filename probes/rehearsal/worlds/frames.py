@@ -165,9 +165,7 @@ def frame_item(machine: Machine, held: Frame, index: Any) -> Any:
     if isinstance(index, slice):
         return taken(held, index)
     if isinstance(index, list) and not all(isinstance(i, (bool, int)) for i in index):
-        made = same(held)
-        made.columns, made.held = None, frozenset((f"{name_of(held)}#?",))
-        return made
+        return _some_of(held)
     if isinstance(index, Unknown):
         return Series(held.rows, held.table, held=frozenset((f"{name_of(held)}#?",)), by=held.by,
                       vague=held.vague, key=f"?{index.key}")  # fmt: skip
@@ -176,6 +174,13 @@ def frame_item(machine: Machine, held: Frame, index: Any) -> Any:
     if isinstance(index, Series) and index.key:
         by = by | {index.key.partition("|")[0]}
     return taken(held, places, by=by)
+
+
+def _some_of(held: Frame) -> Frame:
+    """Some columns of a table; it is not known which."""
+    made = same(held)
+    made.columns, made.made, made.held = None, {}, frozenset((f"{name_of(held)}#?",))
+    return made
 
 
 def set_column(held: Frame, name: Any, value: Any) -> None:
@@ -390,7 +395,7 @@ def _same_rows(call: Call) -> Any:
 @method(Frame, "select", "loc", "iloc")
 def _select(call: Call) -> Any:
     names = _names(call.given[0] if len(call.given) == 1 else list(call.given))
-    return chosen(call.callee.owner, names) if names else call.callee.owner.then("select")
+    return chosen(call.callee.owner, names) if names else _some_of(call.callee.owner)
 
 
 @method(Frame, "take")

@@ -1,11 +1,25 @@
 """What frameworks beside the plain PyTorch loop give in a rehearsal."""
 
-from . import entries, flows, gradients, keras, keras_fit, lightning, mindspore, tensorflow, trainers
+from . import (
+    accelerators,
+    entries,
+    flows,
+    gradients,
+    jax,
+    keras,
+    keras_fit,
+    lightning,
+    mindspore,
+    tensorflow,
+    trainers,
+)
 
 __all__ = [
+    "accelerators",
     "entries",
     "flows",
     "gradients",
+    "jax",
     "keras",
     "keras_fit",
     "lightning",

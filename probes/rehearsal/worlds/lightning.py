@@ -334,13 +334,6 @@ def _predicted(machine: Machine, model: Net, data: Any, node: ast.AST) -> list[A
     return found
 
 
-@function("Fabric", of=_PL)
-def _fabric(call: Call) -> Any:
-    from .training import Accelerator
-
-    return Accelerator()
-
-
 @method(Fitter, "*")
 def _other(call: Call) -> Any:
     return Unknown(call.callee.name)

@@ -52,8 +52,10 @@ _NO_WEIGHTS = re.compile(
 MODAL = re.compile(
     r"^(?:Sync)?(?:\w*Dropout\w*|BatchNorm\w*|InstanceNorm\w*|DropPath|StochasticDepth|RReLU|LazyBatchNorm\w*|GaussianNoise|Random[A-Z]\w+)$"
 )
-_NORM = re.compile(r"^(?:Sync)?(?:Batch|Layer|Group|Instance)Norm")
-_BUFFERS = re.compile(r"^(?:Sync)?BatchNorm")
+_NORM, _BUFFERS = (
+    re.compile(r"^(?:Sync)?(?:Batch|Layer|Group|Instance)Norm"),
+    re.compile(r"^(?:Sync)?BatchNorm"),
+)
 _OPAQUE = re.compile(
     r"^(?:resnet\w*|efficientnet\w*|mobilenet\w*|vgg\w*|densenet\w*|convnext\w*|vit_\w*|swin\w*|regnet\w*|alexnet|googlenet|inception\w*|squeezenet\w*"
     r"|create_model|Unet\w*|UNet\w*|FPN|DeepLab\w*|deeplab\w*|fcn_\w*|MLP|AutoModel\w*|\w+For(?:Sequence|Token|Causal|Masked|Question|Image|Audio|CTC|Conditional|Pre)\w*|\w+Model|LSTMModel|unet\w*)$"
@@ -308,27 +310,19 @@ def _named_nets(net: Net, before: str = "") -> list[tuple[str, Net]]:
 
 @method(Net, "apply")
 def _applied(call: Call) -> Any:
+    if call.callee.owner.home == "flax":
+        from .jax import asked_with
+
+        return asked_with(call)
     for one in reversed(list(call.callee.owner.nets())[:200]):
         call.machine.call(call.given[0], [one], {}, call.node)
     return call.callee.owner
 
 
-@method(
-    Net,
-    "to",
-    "cuda",
-    "cpu",
-    "npu",
-    "float",
-    "double",
-    "half",
-    "bfloat16",
-    "share_memory",
-    "to_float",
-    "type",
-    "to_empty",
-    "compile",
-)
+_STAYS = word_set("to cuda cpu npu float double half bfloat16 share_memory to_float type to_empty compile")
+
+
+@method(Net, *sorted(_STAYS))
 def _moved(call: Call) -> Any:
     return call.callee.owner if call.callee.name != "compile" or not call.callee.owner.opaque else None
 
@@ -482,9 +476,14 @@ def net_field(machine: Machine, owner: Net, name: str) -> Any:
     if name == "module" and "module" not in owner.children:
         return owner
     if owner.opaque and owner.layer and not name.startswith("_") and name not in _NET_METHODS:
+        if name in ("weight", "bias"):
+            return Unknown(name)
         made = make_layer(machine, name, [], {}, owner.node or ast.Pass())
         made.opaque, made.mode = True, owner.mode
         owner.children[name] = made
+        for one in machine.optimizers:  # what has the whole has its parts
+            if any(w in owner.weights.values() for w in one.weights or ()):
+                one.weights = [*(one.weights or ()), *made.parameters()]
         return made
     if name.startswith("running_"):
         return owner.weights.get("running", Unknown(name))

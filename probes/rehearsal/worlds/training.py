@@ -10,6 +10,7 @@ from ...readers.script import OPTIMIZERS
 from ..journal import Saved, Scheduled, Stepped
 from ..libraries import Call, function, method
 from ..values import (
+    Library,
     Optimizer,
     Scaler,
     Schedule,
@@ -19,7 +20,6 @@ from ..values import (
     Weight,
 )
 from .modules import Path, copied
-from .networks import backward
 
 if TYPE_CHECKING:
     from ..machine import Machine
@@ -57,6 +57,35 @@ def _makes_optimizer(call: Call) -> Any:
     ]
     call.machine.optimizers.append(made)
     return made
+
+
+_NO_OPTIMIZER = re.compile(r"(?i)clip|norm|ema|averag|count|print|log|init|sum|size|ddp|grad|to_vector|swa")
+_RATES = ("lr", "learning_rate", "max_lr", "weight_decay", "betas", "momentum")
+
+
+def unnamed_optimizer(
+    machine: Machine, callee: Any, given: list[Any], named: Named, node: ast.AST, name: str
+) -> Optimizer | None:
+    """An optimizer that only a setting or another library names: weights are handed to it as to any other."""
+    held = given[0] if given else None
+    for key in ("params", "parameters", "model_params"):
+        held = named.get(key, held)
+    if not isinstance(held, list) or not held or _NO_OPTIMIZER.search(name):
+        return None
+    weights, groups = _weights(machine, held)
+    rated = any(r in named for r in _RATES)
+    made_by = isinstance(callee, Unknown) or name in ("instantiate", "build_optimizer", "create_optimizer")
+    if not weights or not (made_by or (isinstance(callee, Library) and rated)):
+        return None
+    if isinstance(callee, Unknown) and not rated and "params" not in named and not _OPTIMIZES.search(name):
+        return None
+    made = Optimizer(name or "optimizer", weights, dict(named), node)
+    made.groups = groups or [{"lr": named.get("lr", Unknown("lr")), "params": weights}]
+    machine.optimizers.append(made)
+    return made
+
+
+_OPTIMIZES = re.compile(r"(?i)optim|adam|sgd|getattr")
 
 
 for _name in sorted(
@@ -134,8 +163,15 @@ def _weights(machine: Machine, held: Any) -> tuple[list[Weight] | None, list[dic
     return list({id(w): w for w in found}.values()), groups
 
 
+def _held_back(owner: Any) -> bool:
+    """Whether what the optimizer or schedule was handed to holds its steps back at this batch."""
+    return bool(getattr(owner.gate, "holds_back", False))
+
+
 @method(Optimizer, "step")
 def _stepped(call: Call) -> Any:
+    if _held_back(call.callee.owner):
+        return None
     closure = call.given[0] if call.given else call.named.get("closure")
     held = call.machine.call(closure, [], {}, call.node) if closure is not None else None
     step(call.machine, call.callee.owner, call.node)
@@ -172,7 +208,8 @@ def step(machine: Machine, optimizer: Optimizer, node: ast.AST, *, scaled: bool 
 
 @method(Optimizer, "zero_grad", "clear_grad")
 def _cleared(call: Call) -> Any:
-    call.machine.clear(call.callee.owner.weights, call.node)
+    if not _held_back(call.callee.owner):
+        call.machine.clear(call.callee.owner.weights, call.node)
     return None
 
 
@@ -224,8 +261,9 @@ def _schedule(call: Call) -> Any:
 
 @method(Schedule, "step", "step_update")
 def _scheduled(call: Call) -> Any:
-    given = call.given[0] if call.given else call.named.get("metrics")
-    scheduled(call.machine, call.callee.owner, call.node, given)
+    if not _held_back(call.callee.owner):
+        given = call.given[0] if call.given else call.named.get("metrics")
+        scheduled(call.machine, call.callee.owner, call.node, given)
     return None
 
 
@@ -326,39 +364,3 @@ def path_key(path: Any) -> str:
     if isinstance(path, Path):
         return path.name
     return path.key if isinstance(path, Unknown) else ""
-
-
-# ------------------------------------------------------------------------------------ Accelerate
-
-
-@function("Accelerator", of=("accelerate.",))
-def _accelerator(call: Call) -> Any:
-    return Accelerator()
-
-
-class Accelerator:
-    """Accelerate's object: what is prepared stays what it is."""
-
-
-@method(Accelerator, "*")
-def _accelerated(call: Call) -> Any:
-    name = call.callee.name
-    if name == "prepare":
-        return call.given[0] if len(call.given) == 1 else tuple(call.given)
-    if name == "backward":
-        backward(call.machine, call.given[0] if call.given else None, call.node)
-        return None
-    if name in (
-        "unwrap_model",
-        "gather",
-        "gather_for_metrics",
-        "reduce",
-        "pad_across_processes",
-        "prepare_model",
-    ):
-        return call.given[0] if call.given else None
-    if name in ("autocast", "accumulate", "join_uneven_inputs", "main_process_first"):
-        return Unknown(name)
-    if name == "clip_grad_norm_":
-        return Tensor(scalar=True)
-    return None
