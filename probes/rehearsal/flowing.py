@@ -48,6 +48,7 @@ class Flowing(Statements):
         self.visited: set[ast.AST] = set()  # functions that were gone through
         self.not_known: set[str] = set()  # names of functions of tensors that are not known
         self.learning: list[bool] = []  # modes that Keras's networks are asked in, outermost first
+        self.single: list[Tensor] = []  # conditions on the answers to single rows
         self.leaves: dict[int, tuple[Tensor, Weight]] = {}  # tensors in trees of weights, as JAX has them
         self.taped = 0  # gradient tapes and steps of `fit` that are open
 
@@ -57,14 +58,15 @@ class Flowing(Statements):
         return cast("Machine", self)
 
     def tensors(self, values: list[Any], depth: int = 4) -> Iterator[Tensor]:
-        """All tensors among values, and in what they hold."""
+        """All tensors among values, and in what they hold; of long lists the first ones."""
+        most = 4_000 if self.exact else 64
         for one in values:
             if isinstance(one, Tensor):
                 yield one
             elif depth and isinstance(one, (list, tuple)):
-                yield from self.tensors(list(one[:64]), depth - 1)
+                yield from self.tensors(list(one[:most]), depth - 1)
             elif depth and isinstance(one, dict):
-                yield from self.tensors(list(one.values())[:64], depth - 1)
+                yield from self.tensors(list(one.values())[:most], depth - 1)
             elif depth and isinstance(one, Instance) and not isinstance(one, Net):
                 yield from self.tensors(list(one.attributes.values())[:64], depth - 2 if depth > 1 else 0)
 

@@ -68,6 +68,7 @@ class Machine(Objects):
     def __init__(self, source: Script, steps: int = STEPS, numbers: Numbers | None = None) -> None:
         super().__init__(source, steps)
         self.numbers = numbers  # None: answers have no values
+        self.exact = numbers is not None
         self.losses: list[tuple[str, tuple[Tensor, ...]]] = []  # losses of libraries with what they are given
         self.tables: dict[int, tuple[str, int]] = {}  # number -> (what it is, rows)
         self.by_name: dict[str, Any] = {}  # what was read, by what was read
@@ -262,6 +263,7 @@ class Machine(Objects):
             found = owner.kind.find("__getitem__")
             if found is not None:
                 return self.call(self._bound_routine(found[1], owner, found[0]), [index], {}, node)
+        index = worlds.place_of(self, index)
         known = worlds.item_of(self, owner, index, node)
         if known is not NotImplemented:
             return known
@@ -276,6 +278,8 @@ class Machine(Objects):
         if isinstance(owner, (list, tuple, str, range)):
             if isinstance(index, (int, slice)):
                 return owner[index]
+            if isinstance(index, Tensor) and owner and all(isinstance(o, list) for o in owner):
+                return owner[0]  # a row of a table, by an answer or the truth
             if isinstance(index, Tensor):
                 return worlds.item_by_tensor(self, owner, index)
         if isinstance(owner, Kind):
@@ -299,6 +303,8 @@ class Machine(Objects):
 
     def set_item(self, owner: Any, index: Any, value: Any, node: ast.AST) -> None:
         """Give a part of a value a value."""
+        value = worlds.counted_at(self, owner, index, value)
+        index = worlds.place_of(self, index)
         if (
             isinstance(owner, Instance)
             and owner.kind is not None

@@ -22,6 +22,7 @@ from .values import (
     Returned,
     Routine,
     Scope,
+    Tensor,
     Unknown,
 )
 
@@ -36,6 +37,7 @@ class Statements(Expressions):
     """Goes through statements. `here`: the one that was begun last."""
 
     here: ast.stmt | None = None
+    exact = False  # whether answers have values, so that every condition on them is known
 
     def block(self, body: list[ast.stmt], scope: Scope) -> None:
         """Go through statements one after the other."""
@@ -142,7 +144,19 @@ class Statements(Expressions):
         if isinstance(left, list) and isinstance(node.op, ast.Add):
             left.extend(self.items(right, node))
             return
-        self.bind(node.target, self.operation(node.op, left, right, node), scope)
+        self.bind(node.target, self.counted(self.operation(node.op, left, right, node)), scope)
+
+    def counted(self, made: Any) -> Any:
+        """A count that goes on by the answers to single rows (`if said == true: hits += 1`)."""
+        asked = frozenset(n for one in self.single for n in one.asked)
+        if not asked or isinstance(made, bool):
+            return made
+        if isinstance(made, (int, float)):
+            return Tensor(asked=asked, number=made if self.exact else None, scalar=True, done=("count",))
+        if isinstance(made, Tensor) and made.scalar:
+            number = made.number if self.exact else None
+            return made.like(asked=made.asked | asked, number=number)
+        return made
 
     def _do_expr(self, node: ast.Expr, scope: Scope) -> None:
         self.value(node.value, scope)
@@ -193,12 +207,20 @@ class Statements(Expressions):
             if self.is_entry(node):
                 self.block(node.body, scope)
             return
-        told = self.truth(self.value(test, scope))
-        if told is not None:
-            self.block(node.body if told else node.orelse, scope)
-            return
-        with self.guessing(node):
-            self.block(node.body if self.choose(node) else node.orelse, scope)
+        held = self.value(test, scope)
+        told = self.truth(held)
+        row = isinstance(held, Tensor) and bool(held.asked) and (not held.scalar or held.rows is not None)
+        if row:
+            self.single.append(held)
+        try:
+            if told is not None:
+                self.block(node.body if told else node.orelse, scope)
+                return
+            with self.guessing(node):
+                self.block(node.body if self.choose(node) else node.orelse, scope)
+        finally:
+            if row:
+                self.single.pop()
 
     def choose(self, node: ast.If) -> bool:
         """Which way a condition goes that is not known: in at first, then past it; never out of the way."""

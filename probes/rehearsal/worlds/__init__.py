@@ -18,6 +18,7 @@ from . import (
 )
 from .columns import masked
 from .frames import as_column
+from .known_numbers import counted_at, place_of
 from .networks import layer
 from .parts import item_by_tensor
 from .python import Lazy
@@ -30,6 +31,7 @@ __all__ = [
     "batches",
     "columns",
     "containers",
+    "counted_at",
     "draws",
     "field_of",
     "frames",
@@ -43,6 +45,7 @@ __all__ = [
     "modules",
     "networks",
     "part_of",
+    "place_of",
     "python",
     "samples",
     "set_field",

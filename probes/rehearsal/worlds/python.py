@@ -26,6 +26,7 @@ from ..values import (
     Unknown,
     Weight,
 )
+from .known_numbers import largest
 
 if TYPE_CHECKING:
     from ..machine import Machine
@@ -227,6 +228,8 @@ def _gathered(call: Call) -> Any:
     if found:
         made = call.machine.joined_tensors(kind, found)
         made.scalar = all(t.scalar for t in found)
+        if kind in ("max", "min"):
+            made.number = largest(call.machine, kind, items)
         return made
     return Unknown(kind)
 

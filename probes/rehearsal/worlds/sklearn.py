@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...made_numbers.arrays import Unfit
+from ...made_numbers.measures import score
 from ...script_diff.vocabulary import word_set
 from ..libraries import Call, function, method
 from ..values import NOTHING, Data, Frame, Series, Tensor, Unknown
 from .frames import seeded, taken
+from .known_numbers import plain_of
 from .samples import length
 
 if TYPE_CHECKING:
     from ..machine import Machine
 
+KNOWN_SCORES = re.compile(r"^(?:accuracy|f1|precision|recall|jaccard)_score$|^(?:mean_\w+|root_\w+)_error$")
 _LIBRARIES = ("sklearn.", "cuml.", "iterstrat.", "imblearn.")
 _FOLDS = 3  # that are made of any number of folds
 
@@ -162,6 +167,33 @@ def fitted_field(owner: Fitted, name: str) -> Any:
 @function("Pipeline", "make_pipeline", "ColumnTransformer", "make_column_transformer", of=_LIBRARIES)
 def _pipeline(call: Call) -> Any:
     return Fitted("Pipeline")
+
+
+@function("*", of=("sklearn.metrics.",))
+def _scored(call: Call) -> Any:
+    """A score: made of all that it is given; where this is known as numbers, what it comes to."""
+    machine = call.machine
+    found = list(machine.tensors([*call.given, *call.named.values()], 8))
+    if not found:
+        return NotImplemented
+    made = machine.joined_tensors(call.callee.last, found)
+    made.scalar, made.rows, made.deps = True, None, NOTHING
+    if machine.numbers is not None:
+        made.number = _score(call)
+    return made
+
+
+def _score(call: Call) -> float | None:
+    named = dict(call.named)
+    truth = named.pop("y_true", call.given[0] if call.given else None)
+    said = named.pop("y_pred", call.given[1] if len(call.given) > 1 else None)
+    plain = plain_of(truth), plain_of(said)
+    if any(p is None for p in plain) or not KNOWN_SCORES.match(call.callee.last):
+        return None
+    try:
+        return score(call.callee.last, *plain, named, cuts=False)
+    except (Unfit, ArithmeticError, TypeError, ValueError):
+        return None
 
 
 __all__ = ["Fitted", "Splitter", "fitted_field", "rows_of"]

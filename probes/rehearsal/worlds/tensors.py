@@ -27,7 +27,7 @@ from ..values import (
     Weight,
 )
 from .frames import Groups, Places, frame_field, frame_item, set_part
-from .known_numbers import LARGEST, by_numpy, computed, cuts_nothing, plain_of
+from .known_numbers import LARGEST, by_numpy, computed, cuts_nothing, each_of, joined_numbers, plain_of
 from .parts import part
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ SAME = word_set(
     "ascontiguousarray float_ float64 double_ int64 int32 item tolist data identity atleast_1d "
     "atleast_2d"
 )
+_SHAPES = word_set("view reshape squeeze unsqueeze flatten ravel expand_dims atleast_1d atleast_2d")
 _DRAWS = word_set(
     "rand randn randint normal uniform standard_normal rand_like randn_like bernoulli multinomial "
     "integers random normal_ uniform_ binomial poisson randint_like"
@@ -173,7 +174,7 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
             made.number = number
             if len(found) == 1 and name in ("flip", "roll", "sort"):
                 made.rows = None
-    if machine.numbers is not None and made.number is None:
+    if machine.numbers is not None and (made.number is None or name in _SHAPES):
         number = computed(name, given, named)
         if isinstance(number, Pair):
             return tuple(made.like(number=n) for n in number)
@@ -214,8 +215,9 @@ def joined(machine: Machine, parts: list[Tensor], name: str) -> Tensor:
         made.rows = None
     made.scalar = False
     numbers = [p.number for p in parts]
-    if all(isinstance(n, np.ndarray) and n.ndim for n in numbers):
-        made.number = np.concatenate(numbers) if all(n.ndim == 1 for n in numbers) else None
+    made.number = joined_numbers(numbers, name) if machine.numbers is not None else None
+    if machine.numbers is None and all(isinstance(n, np.ndarray) and n.ndim == 1 for n in numbers):
+        made.number = np.concatenate(numbers)
     return made
 
 
@@ -569,6 +571,8 @@ def items_of(machine: Machine, value: Any) -> list[Any] | None:
         if isinstance(value.number, np.ndarray) and value.number.ndim == 1 and len(value.number) <= 10_000:
             if value.rows is None and not value.asked:
                 return list(value.number.tolist())
+        if machine.numbers is not None and (each := each_of(value)) is not None:
+            return each
         if value.asked or value.rows is None:
             return [value.then("item") for _ in range(2)]
         return [value.then("item", rows=value.rows[i : i + 1]) for i in range(min(len(value.rows), 3))]

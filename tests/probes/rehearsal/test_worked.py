@@ -72,3 +72,52 @@ def test_a_figure_that_is_another(edits: tuple[tuple[str, str], ...]) -> None:
 )
 def test_a_figure_in_another_unit_or_by_another_cut_is_right(edits: tuple[tuple[str, str], ...]) -> None:
     assert told(*edits) == set()
+
+
+HITS = "        hits += (net(x).argmax(1) == y).sum().item()\n        count += len(y)\n"
+BEGUN = "    hits = count = 0\n"
+END = "    return hits / count"
+EACH = """        for said, true in zip(net(x).argmax(1).tolist(), y.tolist()):
+            if said == true:
+                hits += 1
+            count += 1
+"""
+COUNTED = (
+    (HITS, "        cm += torch.bincount(y * 4 + net(x).argmax(1), minlength=16).reshape(4, 4)\n"),
+    (BEGUN, "    cm = torch.zeros(4, 4)\n"),
+)
+LISTS = (
+    ("import copy", "import copy\nfrom sklearn.metrics import accuracy_score"),
+    (HITS, "        ys.extend(y.tolist())\n        ps.extend(net(x).argmax(1).tolist())\n"),
+    (BEGUN, "    ys, ps = [], []\n"),
+)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        ((HITS, EACH.replace("hits += 1\n", "hits += 1\n                count += 1\n")),),
+        (*COUNTED, (END, "    return (cm.diag() / cm.sum(0)).sum().item()")),
+        (*LISTS, (END, "    return accuracy_score(ys[1:], ps[:-1])")),
+    ],
+    ids=["loop", "table", "lists"],
+)
+def test_counts_and_lists_that_are_another(
+    edits: tuple[tuple[str, str], ...],
+) -> None:
+    assert "worked-otherwise" in told(*edits)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        ((HITS, EACH),),
+        (*COUNTED, (END, "    return cm.diag().sum().item() / cm.sum().item()")),
+        (*COUNTED, (END, "    return (cm.diag() / cm.sum(1)).mean().item()")),
+        (*LISTS, (END, "    return accuracy_score(ys, ps)")),
+        (*LISTS, (END, "    return other_score(ys[1:], ps[:-1])")),
+    ],
+    ids=["loop", "table", "classes", "lists", "unknown"],
+)
+def test_counts_by_single_answers_tables_and_lists(edits: tuple[tuple[str, str], ...]) -> None:
+    assert told(*edits) == set()
