@@ -173,7 +173,8 @@ def _wanted(task: str, kind: str, said: np.ndarray, truth: np.ndarray) -> Iterat
         yield hits * len(truth)  # a count, divided later
         yield float(np.mean([float((guess[truth == k] == k).mean()) for k in np.unique(truth)]))
         if task == "kinds":
-            yield from (float((guess == truth)[truth != k].mean()) for k in range(KINDS))  # padding
+            kept = [truth != k for k in range(KINDS)]  # padding is left out
+            yield from (float((guess == truth)[k].mean()) for k in kept if k.any())
             order = np.argsort(-said, axis=1)
             yield from (float((order[:, :k] == truth[:, None]).any(1).mean()) for k in (2, 3))
         else:

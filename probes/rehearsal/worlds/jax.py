@@ -16,6 +16,7 @@ import numpy as np
 
 from ...script_diff.vocabulary import word_set
 from ..libraries import Call, function, method
+from ..objects import home_of
 from ..values import Instance, Kind, Net, Optimizer, Partial, Routine, Tensor, Thing, Unknown, Weight
 from .gradients import stepped_by, taken
 from .networks import make_layer
@@ -330,7 +331,7 @@ def _layer(call: Call) -> Any:
         return function_of(call.machine, name, call.given, call.named, call.node)
     if name in ("Rngs", "Param", "Variable", "State", "GraphDef", "RngStream", "MultiMetric", "metrics"):
         return NotImplemented
-    return make_layer(call.machine, name, call.given, call.named, call.node)
+    return make_layer(call.machine, name, call.given, call.named, call.node, home_of([call.callee.name]))
 
 
 def _nnx_optimizer(call: Call) -> Any:

@@ -5,6 +5,7 @@ import pytest
 from traindoctor.probes.rehearsal.journal import Asked, Backward, Stepped, Told
 
 from ._journals import learns, rehearsal
+from ._program import told
 
 FLAX = """
 import flax.linen as nn
@@ -115,10 +116,41 @@ def test_flax_is_asked_in_the_mode_that_it_is_told_and_records_within_a_gradient
 
 def test_a_function_of_weights_and_rows_is_a_network() -> None:
     journal = rehearsal(TREES).journal
-    told = journal.of(Told)
-    assert told and all(t.value.asked for t in told)
+    said = journal.of(Told)
+    assert said and all(t.value.asked for t in said)
     asks = {a.number: a for a in journal.of(Asked)}
     learnt = {n for e in journal.of(Backward) for n in e.loss.asked}
-    assert learnt and not any(learnt & t.value.asked for t in told)
+    assert learnt and not any(learnt & t.value.asked for t in said)
     rows = {int(r) for n in learnt for r in asks[n].rows}
-    assert not any(rows & {int(r) for r in asks[n].rows} for t in told for n in t.value.asked)
+    assert not any(rows & {int(r) for r in asks[n].rows} for t in said for n in t.value.asked)
+
+
+def test_dropout_of_equinox_is_told_by_an_argument() -> None:
+    text = """
+import equinox as eqx, jax, numpy as np, optax
+x, y = np.load("x.npy"), np.load("y.npy")
+
+class Net(eqx.Module):
+    layers: list
+    drop: eqx.nn.Dropout
+    def __init__(self, key):
+        self.layers = [eqx.nn.Linear(8, 3, key=key)]
+        self.drop = eqx.nn.Dropout(0.2)
+    def __call__(self, x, inference=False):
+        return self.drop(self.layers[0](x), inference=inference)
+
+def loss(net, x, y):
+    return optax.softmax_cross_entropy_with_integer_labels(jax.vmap(net)(x), y).mean()
+
+net = Net(jax.random.PRNGKey(0))
+optim = optax.adam(1e-3)
+state = optim.init(eqx.filter(net, eqx.is_array))
+for epoch in range(3):
+    value, grads = eqx.filter_value_and_grad(loss)(net, x[:200], y[:200])
+    updates, state = optim.update(grads, state, net)
+    net = eqx.apply_updates(net, updates)
+    said = jax.vmap(lambda row: net(row, inference=True))(x[200:])
+    print("val acc", (said.argmax(1) == y[200:]).mean())
+"""
+    assert learns(rehearsal(text).journal)
+    assert not told(text=text)
