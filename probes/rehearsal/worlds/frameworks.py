@@ -10,6 +10,7 @@ from . import (
     keras_fit,
     lightning,
     mindspore,
+    paddle,
     tensorflow,
     trainers,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "keras_fit",
     "lightning",
     "mindspore",
+    "paddle",
     "tensorflow",
     "trainers",
 ]

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import copy as copying
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ...made_numbers.arrays import Unfit
+from ...made_numbers.measures import SCORES, score
 from ..asking import FORWARD
 from ..libraries import Call, base, function, method
 from ..values import NOTHING, Library, Net, Optimizer, Routine, State, Tensor, Thing, Unknown, Weight
 from .gradients import stepped_by
+from .known_numbers import plain_of
 from .networks import function_of, layer, loaded, make_layer
 
 if TYPE_CHECKING:
@@ -435,6 +441,10 @@ class Metric(Thing):
 
     name: str = ""
     gathered: list[Tensor] = field(default_factory=list)
+    kind: str = ""  # its class
+    settings: Named = field(default_factory=dict)
+    truth_first: bool = True
+    pairs: list[tuple[Any, Any]] = field(default_factory=list)  # truth and answers as numbers
 
 
 @function("*", of=(*_of("metrics."), "torchmetrics.", "ignite.metrics."))
@@ -444,7 +454,12 @@ def _metric(call: Call) -> Any:
     if "functional" in call.callee.name:
         return NotImplemented
     label = call.named.get("name", call.given[0] if call.given and isinstance(call.given[0], str) else None)
-    return Metric(name=label if isinstance(label, str) else call.callee.last)
+    kind = call.callee.last
+    made = Metric(name=label if isinstance(label, str) else kind, kind=kind, settings=dict(call.named))
+    made.truth_first = call.callee.name.startswith(KERAS)
+    if kind.startswith("Multiclass"):
+        made.settings.setdefault("average", "macro")  # torchmetrics' own
+    return made
 
 
 @method(Metric, "update_state", "update", "__call__", "forward", "update_on_step")
@@ -452,24 +467,45 @@ def _gathered(call: Call) -> Any:
     owner = call.callee.owner
     found = list(call.machine.tensors([*call.given, *call.named.values()]))
     owner.gathered = [*owner.gathered[-40:], *found]
+    if call.machine.numbers is not None:
+        known = len(call.given) == 2 and not call.named
+        owner.pairs.append((plain_of(call.given[0]), plain_of(call.given[1])) if known else (None, None))
     return figure(call.machine, owner.name, found) if call.callee.name in ("__call__", "forward") else None
 
 
 @method(Metric, "result", "compute")
 def _figure(call: Call) -> Any:
-    return figure(call.machine, call.callee.owner.name, call.callee.owner.gathered)
+    made = figure(call.machine, call.callee.owner.name, call.callee.owner.gathered)
+    if isinstance(made, Tensor) and call.machine.numbers is not None:
+        made.number = worked_out(call.callee.owner)
+    return made
+
+
+def worked_out(held: Metric) -> float | None:
+    """What a metric comes to, where all that it was given is known as numbers and its definition is."""
+    pairs = held.pairs if held.truth_first else [(b, a) for a, b in held.pairs]
+    if not pairs or any(a is None or b is None for a, b in pairs) or not SCORES.match(held.kind):
+        return None
+    settings = {k: v for k, v in held.settings.items() if k != "name"}
+    try:
+        truth, said = (np.concatenate([np.asarray(p[i], float) for p in pairs]) for i in (0, 1))
+        return float(score(held.kind, truth, said, settings, cuts=True))
+    except (Unfit, ArithmeticError, TypeError, ValueError):
+        return None
 
 
 @method(Metric, "reset_states", "reset_state", "reset")
 def _reset(call: Call) -> Any:
-    call.callee.owner.gathered = []
+    call.callee.owner.gathered, call.callee.owner.pairs = [], []
     return None
 
 
 @method(Metric, "to", "cuda", "clone", "eval", "train")
 def _same(call: Call) -> Any:
     if call.callee.name == "clone":
-        return Metric(name=str(call.named.get("prefix", "")) + call.callee.owner.name)
+        made = copying.copy(call.callee.owner)
+        made.name, made.gathered, made.pairs = str(call.named.get("prefix", "")) + made.name, [], []
+        return made
     return call.callee.owner
 
 

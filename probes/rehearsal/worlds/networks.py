@@ -58,6 +58,7 @@ _NORM, _BUFFERS = (
 )
 _OPAQUE = re.compile(
     r"^(?:resnet\w*|efficientnet\w*|mobilenet\w*|vgg\w*|densenet\w*|convnext\w*|vit_\w*|swin\w*|regnet\w*|alexnet|googlenet|inception\w*|squeezenet\w*"
+    r"|(?:faster|mask|keypoint)rcnn\w*|retinanet\w*|ssd\w*|lraspp\w*|maxvit\w*|mnasnet\w*|shufflenet\w*|wide_resnet\w*|resnext\w*|raft\w*|r3d_\w*|mvit\w*|s3d"
     r"|create_model|Unet\w*|UNet\w*|FPN|DeepLab\w*|deeplab\w*|fcn_\w*|MLP|AutoModel\w*|\w+For(?:Sequence|Token|Causal|Masked|Question|Image|Audio|CTC|Conditional|Pre)\w*|\w+Model|LSTMModel|unet\w*)$"
 )
 

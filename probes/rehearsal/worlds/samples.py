@@ -286,7 +286,8 @@ def batches(machine: Machine, loader: Loader, node: ast.AST) -> Iterator[Any]:
     data = loader.data
     if isinstance(data, Instance) and data.kind is not None and not data.kind.find("__getitem__"):
         if data.kind.find("__iter__"):
-            yield from list(machine.iterated(data, node))[:BATCHES]
+            held = list(machine.iterated(data, node))[:BATCHES]
+            yield from held or _not_understood(machine, data)
             return
     count = length(machine, data, node)
     machine.by_name[f"data {id(data)}"] = data  # its number is its own as long as it is kept
@@ -306,6 +307,19 @@ def batches(machine: Machine, loader: Loader, node: ast.AST) -> Iterator[Any]:
             for one in machine.tensors([held]):
                 one.vague = True
         yield held
+
+
+def _not_understood(machine: Machine, data: Instance) -> Iterator[Any]:
+    """Batches of a stream of which nothing came: as many parts as stand behind its `yield`."""
+    from ..machine import BATCHES
+
+    found = data.kind.find("__iter__")
+    gives = next((n for n in ast.walk(found[1].node) if isinstance(n, ast.Yield)), None) if found else None
+    parts = gives.value.elts if gives is not None and isinstance(gives.value, ast.Tuple) else []
+    table = machine.table(f"data {id(data)}")
+    for places in np.array_split(np.arange(machine.made_rows), BATCHES):
+        made = [Tensor(places, table, held=frozenset((f"<{i}>",))) for i in range(max(len(parts), 1))]
+        yield made if parts else made[0]
 
 
 def fixed(machine: Machine, held: Any, data: Any, places: np.ndarray) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...made_numbers.arrays import Unfit
-from ...made_numbers.measures import score
+from ...made_numbers.measures import SCORES, score
 from ...script_diff.vocabulary import word_set
 from ..libraries import Call, function, method
 from ..values import NOTHING, Data, Frame, Series, Tensor, Unknown
@@ -19,7 +18,6 @@ from .samples import length
 if TYPE_CHECKING:
     from ..machine import Machine
 
-KNOWN_SCORES = re.compile(r"^(?:accuracy|f1|precision|recall|jaccard)_score$|^(?:mean_\w+|root_\w+)_error$")
 _LIBRARIES = ("sklearn.", "cuml.", "iterstrat.", "imblearn.")
 _FOLDS = 3  # that are made of any number of folds
 
@@ -188,7 +186,7 @@ def _score(call: Call) -> float | None:
     truth = named.pop("y_true", call.given[0] if call.given else None)
     said = named.pop("y_pred", call.given[1] if len(call.given) > 1 else None)
     plain = plain_of(truth), plain_of(said)
-    if any(p is None for p in plain) or not KNOWN_SCORES.match(call.callee.last):
+    if any(p is None for p in plain) or not SCORES.match(call.callee.last):
         return None
     try:
         return score(call.callee.last, *plain, named, cuts=False)

@@ -47,6 +47,8 @@ def _makes_optimizer(call: Call) -> Any:
     if not _OPTIMIZER.match(call.callee.last):
         return NotImplemented
     held = call.given[0] if call.given else call.named.get("params", call.named.get("parameters"))
+    if call.callee.root == "paddle":  # the rate comes first
+        held = call.named.get("parameters", call.given[1] if len(call.given) > 1 else None)
     weights, groups = _weights(call.machine, held)
     settings = {k: v for k, v in call.named.items() if k != "params"}
     if len(call.given) > 1:
