@@ -283,7 +283,8 @@ class Statements(Expressions):
         last = None
         for count, item in enumerate(held):
             if (
-                count >= (LISTED if whole is not None and not isinstance(held, range) else ROUNDS)
+                count
+                >= (LISTED if whole is not None and (self.exact or not isinstance(held, range)) else ROUNDS)
                 or heavy >= EPOCHS
             ):
                 break

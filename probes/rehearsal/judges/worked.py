@@ -12,7 +12,7 @@ from ...made_numbers.figures import kind_of
 from ...scripts.syntax import Script
 from ..journal import Told
 from ..machine import STEPS, Machine
-from ..numbers import KINDS, LAYOUTS, Numbers
+from ..numbers import LAYOUTS, Numbers
 from .verdict import Verdict, taught, trains
 
 _KINDS = (
@@ -77,6 +77,8 @@ def worked_otherwise(machine: Machine) -> Iterator[Verdict]:
         second = _figures(machine.source, Numbers(task, layout, 2, mark)) if first else {}
         for key in first.keys() & second.keys():
             both = (first[key], second[key])
+            if layout.endswith("two") and both[0].kind not in _OVERLAPS:
+                continue  # a share of hits is one of any number of classes
             wrong.setdefault(key, []).append(_is_other(task, *both))
             places[key] = both[0]
     for key, off in wrong.items():
@@ -150,7 +152,7 @@ def _worked(numbers: Numbers, told: Told, machine: Machine) -> _Worked | None:
     rows = np.concatenate([a.rows for a in asks if a.rows is not None])
     if len(np.unique(rows)) != len(rows):
         return None  # rows that are asked twice: views, folds
-    plain = Numbers(numbers.task, "n n", numbers.seed, "")
+    plain = numbers.plain
     kind = kind_of(told.label)
     wanted = tuple(_wanted(numbers.task, kind, plain.answers(rows), plain.truth(rows)))
     sizes = frozenset((len(rows), len(asks), *(len(a.rows) for a in asks if a.rows is not None))) - {0, 1}
@@ -173,14 +175,14 @@ def _wanted(task: str, kind: str, said: np.ndarray, truth: np.ndarray) -> Iterat
         yield hits * len(truth)  # a count, divided later
         yield float(np.mean([float((guess[truth == k] == k).mean()) for k in np.unique(truth)]))
         if task == "kinds":
-            kept = [truth != k for k in range(KINDS)]  # padding is left out
+            kept = [truth != k for k in range(said.shape[1])]  # padding is left out
             yield from (float((guess == truth)[k].mean()) for k in kept if k.any())
             order = np.argsort(-said, axis=1)
             yield from (float((order[:, :k] == truth[:, None]).any(1).mean()) for k in (2, 3))
         else:
             yield from (float(((said > cut) == truth).mean()) for cut in _CUTS)
     elif task == "kinds" and kind in _OVERLAPS:
-        yield from _over_classes(kind, said.argmax(1), truth)
+        yield from _over_classes(kind, said.argmax(1), truth, said.shape[1])
     elif task == "yes" and kind in _OVERLAPS:
         for cut in (0.0, *_CUTS):
             guess = (said > cut).astype(float)
@@ -197,20 +199,20 @@ def _overlap(kind: str, guess: np.ndarray, truth: np.ndarray) -> float:
     return ways.get(kind, tp / max(p + t - tp, 1))
 
 
-def _over_classes(kind: str, guess: np.ndarray, truth: np.ndarray) -> Iterator[float]:
+def _over_classes(kind: str, guess: np.ndarray, truth: np.ndarray, kinds: int) -> Iterator[float]:
     """A figure of overlap over several classes: their mean, that without one of them, all taken together.
 
     Also the mean over more classes than there are here, each of which without a sample counts 0 or 1.
     """
-    each = np.array([_overlap(kind, guess == k, truth == k) for k in range(KINDS)])
+    each = np.array([_overlap(kind, guess == k, truth == k) for k in range(kinds)])
     yield float(each.mean())
-    for k in range(KINDS):
+    for k in range(kinds):
         yield float(np.delete(each, k).mean())
         yield float(each[k])
-    counts = np.bincount(truth.astype(int), minlength=KINDS)
+    counts = np.bincount(truth.astype(int), minlength=kinds)
     hits = float((guess == truth).sum())
     yield hits / len(truth)
     yield hits / (2 * len(truth) - hits)
     yield float((each * counts).sum() / counts.sum())
-    for more in range(KINDS + 1, _CLASSES):
-        yield from (float(each.sum()) / more, (float(each.sum()) + more - KINDS) / more)
+    for more in range(kinds + 1, _CLASSES):
+        yield from (float(each.sum()) / more, (float(each.sum()) + more - kinds) / more)

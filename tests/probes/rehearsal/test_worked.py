@@ -121,3 +121,28 @@ def test_counts_and_lists_that_are_another(
 )
 def test_counts_by_single_answers_tables_and_lists(edits: tuple[tuple[str, str], ...]) -> None:
     assert told(*edits) == set()
+
+
+def test_two_classes_and_classes_that_are_not_counted() -> None:
+    two = (
+        (BEGUN, "    tp = fn = 0\n"),
+        (
+            HITS,
+            "        p = net(x).argmax(1)\n        tp += ((p == 1) & (y == 1)).sum().item()\n        FN\n",
+        ),
+        (END, "    return tp / max(1, tp + fn)"),
+        ("val acc", "val recall"),
+        ("test acc", "test recall"),
+    )
+    assert not told(*two, ("FN", "fn += ((p == 0) & (y == 1)).sum().item()"))
+    assert "worked-otherwise" in told(*two, ("FN", "fn += ((p == 1) & (y == 0)).sum().item() * 3"))
+    classes = (
+        (BEGUN, "    ps, ys = [], []\n"),
+        (HITS, "        ps.append(net(x).argmax(1))\n        ys.append(y)\n"),
+        (END, "    p, y = torch.cat(ps), torch.cat(ys)\n    return macro(p, y, len(names))"),
+        ("def main", "def macro(p, y, n):\n    f = 0\n    for c in range(n):\n        a, b = p == c, y == c\n"
+         "        f += 2 * (a & b).sum() / max(1, a.sum() + b.sum())\n    return f / n\n\ndef main"),
+        ("val acc", "val f1"),
+        ("test acc", "test f1"),
+    )  # fmt: skip
+    assert not told(*classes)
