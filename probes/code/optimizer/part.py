@@ -128,3 +128,29 @@ def parameters_given(call: ast.Call) -> ast.expr | None:
     if call.args:
         return None if isinstance(call.args[0], ast.Constant) else call.args[0]
     return next((v for name in ("params", "parameters") if (v := keyword(call, name)) is not None), None)
+
+
+def held_frozen(source: Script) -> Finding | None:
+    """What the optimizer is given is switched off whole, by the same words: `net.fc.parameters()` in both."""
+    if not source.trains or len(source.optimizer_calls) != 1:
+        return None
+    given = parameters_given(source.optimizer_calls[0])
+    switched = list(switches(source))
+    on = [o for _, o, v in switched if not (isinstance(v, ast.Constant) and v.value is False)]
+    if given is None or on or not isinstance(given, ast.Call) or last_name(given.func) != "parameters":
+        return None
+    scope = source.function_around(given)
+    for node, _, _ in switched:
+        around = list(source.above(node))
+        loop = next((p for p in around if isinstance(p, ast.For)), None)
+        if loop is None or unparse(loop.iter) != unparse(given) or source.function_around(node) is not scope:
+            continue
+        if _on_no_condition(source, node, loop):
+            why = "the parameters that the optimizer is given have their gradients switched off"
+            return at(source, node, why)
+    return None
+
+
+def _on_no_condition(source: Script, node: ast.AST, loop: ast.For) -> bool:
+    conditions = (ast.If, ast.While, ast.Try, ast.For)
+    return not any(isinstance(p, conditions) for p in source.above(node) if p is not loop)

@@ -53,23 +53,37 @@ def _other_model(source: Script) -> Finding | None:
 def _twin_trained(
     mine: Flow, built: list[tuple[ast.Call, ast.expr]], call: ast.Call, given: ast.expr
 ) -> tuple[str, str] | None:
-    """Two models of one class: the one that the optimizer holds is never run where gradients are taken."""
+    """Two models of one class, or one made nowhere: what the optimizer holds is not run for gradients."""
     source, owners = mine.source, list(_owners(given))
     function = source.function_around(call)
     loop = source.train_loop
     if len(built) != 1 or len(owners) != 1 or loop is None or source.function_around(loop) is not function:
         return None
     owner = owners[0]
-    made = mine.made(owner) if isinstance(owner, ast.Name) else None
-    if made is None or made not in source.modules:
+    if not isinstance(owner, ast.Name):
+        return None
+    made = mine.made(owner)
+    if made not in source.modules and not _from_nowhere(source, owner.id):
         return None
     run = {c.func.id: c.func for c in of(loop, ast.Call) if isinstance(c.func, ast.Name) and c.args}
-    twins = [n for n, node in run.items() if n != unparse(owner) and mine.made(node) is made]
+    of_class = {n: mine.made(node) for n, node in run.items() if n != owner.id}
+    twins = [n for n, one in of_class.items() if one in source.modules and one is (made or one)]
+    same = {id(v) for v in mine.values(owner, 3)}
+    twins = [n for n in twins if same.isdisjoint(id(v) for v in mine.values(run[n], 3))]  # `net_0 = net`
     handed = [a for c in of(loop, ast.Call) for a in c.args if unparse(a) == unparse(owner)]
     if unparse(owner) in run or len(twins) != 1 or handed:
         return None
     losses = [b for b in source.backwards if any(p is loop for p in source.above(b))]
     return (unparse(owner), twins[0]) if losses else None
+
+
+def _from_nowhere(source: Script, name: str) -> bool:
+    """Nothing in the text makes it: a name of an earlier lesson that was left in a snippet."""
+    stored = (n.id == name for n in source.of(ast.Name) if not isinstance(n.ctx, ast.Load))
+    brought = (
+        name in (a.asname, a.name, "*") for i in source.of(ast.Import, ast.ImportFrom) for a in i.names
+    )
+    return not (any(stored) or any(brought) or any(a.arg == name for a in source.of(ast.arg)))
 
 
 def _built(source: Script) -> list[tuple[ast.Call, ast.expr]]:

@@ -97,7 +97,30 @@ def epochs_capped(view: View, *, few: int) -> Finding:
     `range(min(args.epochs, 2))`, `while epoch <= min(self.max_epoch, 2)`, `if epoch == 1: break` without a
     switch for trying out.
     """
-    return first(view, lambda s: _capped(s, few), "the scripts hold no loop over epochs")
+    checks = either(lambda s: _capped(s, few), _of_keras_1)
+    return first(view, checks, "the scripts hold no loop over epochs")
+
+
+_KERAS_2 = ("kernel_initializer", "kernel_regularizer", "units", "padding", "kernel_size", "epochs")
+
+
+def _of_keras_1(source: Script) -> Finding | None:
+    """`KerasClassifier(build_fn=f, nb_epoch=200)` in a program of Keras 2: it is let pass, and 1 is trained.
+
+    Keras 2 takes `epochs` (https://stackoverflow.com/questions/59278771); that it is no program of Keras 1 is
+    seen from other arguments that Keras 1 had under other names.
+    """
+    if not any(k.arg in _KERAS_2 for c in source.calls for k in c.keywords):
+        return None
+    for call in source.named("KerasClassifier", "KerasRegressor"):
+        given = {k.arg for k in call.keywords}
+        if "nb_epoch" in given and "epochs" not in given and None not in given:
+            return at(
+                source,
+                call,
+                "`nb_epoch` is the name of Keras 1: `epochs` is not given, and one is trained",
+            )
+    return None
 
 
 _EPOCHS = re.compile(r"(?i)epoch")

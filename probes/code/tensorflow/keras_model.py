@@ -11,6 +11,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
+from ..loss.output_kind import width
 from ..shared.checks import at, ok
 
 _KERAS = ("keras", "tensorflow")
@@ -81,7 +82,37 @@ def softmax_of_one(source: Script) -> Finding | None:
             seen = seen or call
             if len(ends) == 1 and isinstance(ends[0], ast.Constant) and ends[0].value == 1:
                 return at(source, call, "a softmax over one unit is always 1: the output does not vary")
+    for layer, before in _activations(source):
+        if width(source, before) == 1:
+            return at(source, layer, "a softmax over one unit is always 1: the output does not vary")
+        seen = seen or layer
     return ok(source, seen, "the softmax is taken over several units") if seen is not None else None
+
+
+def _activations(source: Script) -> Iterator[tuple[ast.Call, ast.Call]]:
+    """`Activation("softmax")` with the `Dense` that is added, or listed, right before it."""
+    for layer in source.named("Activation", "Softmax"):
+        told = layer.args[0].value if layer.args and isinstance(layer.args[0], ast.Constant) else None
+        if last_name(layer.func) == "Activation" and told != "softmax":
+            continue
+        holder = source.parents.get(layer)
+        if isinstance(holder, (ast.List, ast.Tuple)):
+            row: list[ast.AST] = list(holder.elts)
+        elif isinstance(holder, ast.Call) and last_name(holder.func) == "add":
+            owner = unparse(holder.func)
+            calls = [c for c in source.named("add") if c.args and unparse(c.func) == owner]
+            calls = [c for c in calls if source.function_around(c) is source.function_around(layer)]
+            row = [c.args[0] for c in sorted(calls, key=lambda c: c.lineno)]
+        else:
+            continue
+        place = row.index(layer) if layer in row else 0
+        before = row[place - 1] if place else None
+        if (
+            isinstance(before, ast.Call)
+            and last_name(before.func) == "Dense"
+            and not keyword(before, "activation")
+        ):
+            yield layer, before
 
 
 # ------------------------------------------------------------------------------------- the inputs

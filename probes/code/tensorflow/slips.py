@@ -22,7 +22,8 @@ from .keras import Compiled, compiled
 def ends_unlike_loss(source: Script) -> Finding | None:
     """`Dense(1, activation="tanh")` before a loss that takes chances; a sigmoid before a hinge loss.
 
-    What a tanh or a ReLU gives leaves the range of chances; a hinge loss wants answers of -1 and 1.
+    What a tanh or a ReLU gives leaves the range of chances; a hinge loss wants answers of -1 and 1. Sigmoids
+    of several classes are chances each by itself, and the loss of one class takes chances that sum to 1.
     """
     for one in compiled(source):
         if one.layer is None:
@@ -30,11 +31,21 @@ def ends_unlike_loss(source: Script) -> Finding | None:
         if one.takes in ("classes", "binary") and one.logits is False and one.ends in ("tanh", "relu"):
             why = f"the loss takes chances between 0 and 1, and the last layer ends in {one.ends}"
             return at(source, one.layer, why)
+        if one.takes == "classes" and one.logits is False and one.ends == "sigmoid" and _several(source, one):
+            why = "this loss takes chances that sum to 1 over the classes, and the last layer ends in sigmoid"
+            return at(source, one.layer, why)
         if _is_hinge(one) and one.ends in ("sigmoid", "softmax"):
             return at(
                 source, one.loss, f"a hinge loss takes outputs around 0, and gets those of a {one.ends}"
             )
     return None
+
+
+def _several(source: Script, one: Compiled) -> bool:
+    """A dense layer of its own activation with more than one unit, or of as many as there are classes."""
+    if one.layer is None or last_name(one.layer.func) != "Dense":
+        return False
+    return (width(source, one.layer) or 2) > 1
 
 
 def _is_hinge(one: Compiled) -> bool:
