@@ -6,6 +6,7 @@ Lines stay lines. The layouts are facts of the programs' own printing; what prin
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -143,7 +144,7 @@ def written_out(data: bytes, far: int) -> bytes:
 
 def _boosted(data: bytes, head: bytes) -> bytes:
     """CatBoost names no metric: what falls on what it learns from is a loss, anything else stays unread."""
-    learned = [float(m.group(2)) for m in _BOOSTED.finditer(head)]
+    learned = [v for m in _BOOSTED.finditer(head) if math.isfinite(v := float(m.group(2)))]
     if len(learned) < FEW or not learned[-1] < learned[0]:
         return data
     return _BOOSTED.sub(

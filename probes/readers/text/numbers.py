@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _SPECIAL = (
-    rb"[-+]?(?:nan(?:\(ind\))?|inf(?:inity)?)(?![\w.])"
+    rb"[-+]?(?:nan(?:\(ind\))?|inf(?:inity)?)(?!\w|\.\S)"
     rb"(?! (?:iterations?|values?|detected|encountered|or|in)\b)(?! (?:gradients?|loss)\b(?!\s*[=:]))"
     rb"|[-+]?1\.\#(?:IND|QNAN|SNAN|INF)\d*"
 )

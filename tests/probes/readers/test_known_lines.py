@@ -308,3 +308,17 @@ def test_places_behind_the_name(tmp_path: Path) -> None:
     assert [v for _, v in points(content, "train/loss")][:3] == pytest.approx([falling(1)] * 3, abs=1e-4)
     assert len(curve(content, "train/accuracy")) == len(curve(content, "test/accuracy")) == 8
     assert "eval/loss" not in names(content) and "test/loss" not in names(content)
+
+
+def test_nan_at_the_end_of_a_sentence(tmp_path: Path) -> None:
+    """`train loss: nan. acc: 0.10`: the full stop is no part of the number."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"Epoch {i}, Batch 100, train loss: {falling(i) if i < 8 else float('nan'):.4f}. acc: 0.{i:02d}"
+            )
+        ),
+    )
+
+    assert [v == v for _, v in points(content, "train/loss")] == [True] * 7 + [False] * 5
