@@ -19,6 +19,9 @@ from .shapes import Shape
 POSITIVE_FLOOR = math.log(1 + math.exp(-1))  # 0.3133: the least loss of a positive sample
 NEGATIVE_FLOOR = math.log(2)  # 0.6931: the least loss of a negative one
 
+# What an error costs at most: -ln of the smallest probability let through, and PyTorch's cut of a logarithm.
+CUT_OFFS = (*(-math.log(10.0**-k) for k in (6, 7, 8, 9, 10, 12, 15)), 100.0)
+
 
 @on_loss()
 def constant(_: Run, curve: Shape, digits: int = 4) -> Finding:
@@ -68,6 +71,43 @@ def double_sigmoid(run: Run, curve: Shape, tolerance: float = 0.03) -> Finding:
     if level <= NEGATIVE_FLOOR + (1 - reached) + tolerance:
         return present(f"{words}; a second sigmoid holds it above {floor:.4f}", step=curve.step(-1), **seen)
     return absent(words, **seen)
+
+
+@probe()
+def errors_cut_off(view: View, tolerance: float = 0.005, points: int = 3) -> Finding:
+    """Each wrong answer costs what the loss is cut off at, right ones nothing: outputs are exactly 0 or 1.
+
+    A share of errors e then gives a loss of e times that cost, at every evaluation; any other course would
+    have to keep this ratio by chance. Most runs that are thrown off do not end so: absent only
+    where a loss halves.
+    """
+    run, halves = view.run, False
+    for split in ("eval", "train"):
+        loss, accuracy = run.series.get(f"{split}/loss"), run.series.get(f"{split}/accuracy")
+        if loss is None or accuracy is None:
+            continue
+        _, here, there = np.intersect1d(loss.steps, accuracy.steps, return_indices=True)
+        values, wrong = loss.values[here], 1.0 - accuracy.values[there]
+        kept = np.isfinite(values) & np.isfinite(wrong) & (wrong > 0.03) & (wrong <= 1.0)
+        if np.sum(kept) < points:
+            continue
+        halves |= float(np.min(values[kept])) < 0.5 * float(np.max(values[kept]))
+        costs = values[kept] / wrong[kept]
+        cost = float(np.median(costs))
+        near = min(CUT_OFFS, key=lambda c: abs(c - cost))
+        late = costs[-max(points, len(costs) // 2) :]
+        if np.all(np.abs(late - near) < tolerance * near):
+            return present(
+                f"{loss.name} is {cost:.4g} times the share of errors, at {len(late)} points up to the end:"
+                f" each error costs the most that the loss can take",
+                value=cost,
+                threshold=near,
+                series=(loss.name, accuracy.name),
+                where=last_place(loss),
+            )
+    if halves:
+        return absent("wrong answers do not all cost what a loss is cut off at")
+    return unknown("no course of loss and accuracy below perfection that would tell")
 
 
 @probe("eval/perplexity|train/perplexity")

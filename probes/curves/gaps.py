@@ -333,8 +333,11 @@ def eval_erratic(view: View, ratio: float = 4.0) -> Finding:
 
 
 @probe()
-def eval_better_than_train(view: View, ratio: float = 0.6) -> Finding:
-    """The evaluation loss ends below `ratio` of the training loss, where no regularisation explains it."""
+def eval_better_than_train(view: View, ratio: float = 0.6, least: float = 0.02) -> Finding:
+    """The evaluation loss ends below `ratio` of the training loss, where no regularisation explains it.
+
+    Of losses that fell below `least` of the first one the ratio says nothing: both sides solve the task.
+    """
     run = view.run
     both = _losses(run)
     if both is None:
@@ -353,6 +356,8 @@ def eval_better_than_train(view: View, ratio: float = 0.6) -> Finding:
         np.hypot(train.end.error, held.end.error)
     ):
         return absent(words, **seen)
+    if train.end.value < least * float(np.max(train.y)):
+        return unknown(f"{words}: both have come down to almost nothing")
     harder = ("label_smoothing", "mixup", "cutmix", "dropout", "augmentation", "drop_path")
     reasons = [k for k in harder if situation.switched_on(run, k) and not _slight(run, k)]
     if reasons:

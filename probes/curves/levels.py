@@ -9,7 +9,7 @@ import numpy as np
 
 from ...engine.model import Place, State
 from ..registry import Finding, absent, place, place_of, present, unknown
-from ..run import Run
+from ..run import Run, Series
 from . import situation, stats
 from .judging import is_mean_of_epochs, on_loss, see, tail_of
 from .shapes import Shape
@@ -147,7 +147,7 @@ def chance_of(run: Run, curve: Shape, tolerance: float) -> tuple[int, float, tup
 
 def guessed_classes(run: Run, curve: Shape, tolerance: float = 0.02) -> int | None:
     """K that is not known but told by loss and accuracy together: one ends at ln K, the other at 1/K."""
-    metrics = [s for split in ("eval", "train") if (s := situation.metric(run, split, ("accuracy",)))]
+    metrics = _accuracies(run)
     if situation.classes(run) or situation.regression(run) or not metrics:
         return None
     for count in range(2, 201):
@@ -156,6 +156,57 @@ def guessed_classes(run: Run, curve: Shape, tolerance: float = 0.02) -> int | No
             continue
         ends = [situation.reached(s) for s in metrics]
         if all(end < 1.6 / count for end in ends) and any(abs(end * count - 1) < 0.3 for end in ends):
+            return count
+    return None
+
+
+@on_loss(4)
+def thrown_to_guessing(
+    run: Run, curve: Shape, above: float = 1.15, below: float = 0.9, tolerance: float = 0.01
+) -> Finding:
+    """The training loss ends at ln K after it was `above` times that, or some loss `below` times it.
+
+    K by a setting, or by a loss that ends at ln K with an accuracy of 1/K. Absent where all was a guess from
+    the first point on: what never learns is not thrown back. A run that ends otherwise says nothing.
+    """
+    if situation.objective(run) or situation.regression(run):
+        return unknown("this loss is no guess among classes")
+    count = _count_at_end(run, curve, tolerance)
+    if count is None:
+        return unknown(f"{curve.name} does not end as a guess among a known number of classes does")
+    level, first = situation.chance_loss(run, count), float(curve.y[0])
+    words = f"{curve.name} ends at {curve.end.value:.4g}, a guess among {count} gives {level:.4g}"
+    seen: dict[str, Any] = {"value": round(first / level, 3), "threshold": above, "series": (curve.name,)}
+    seen |= see(curve, curve.count - 1)
+    if first > above * level:
+        return present(f"{words}; it began at {first:.4g}", **seen)
+    if curve.best.value < below * level:
+        return present(f"{words}; it was at {curve.best.value:.4g} before", **seen)
+    held = run.series.get("eval/loss")
+    values = held.values[np.isfinite(held.values)] if held is not None else np.empty(0)
+    if len(values) > 3 and float(np.min(values)) < below * level <= float(np.median(values[-3:])):
+        return present(f"{words}; that of evaluation was at {np.min(values):.4g} before", **seen)
+    best = max((float(np.nanmax(s.values)) for s in _accuracies(run)), default=0.0)
+    if best * count > 2.0:
+        return unknown(f"{words}, though an accuracy was at {best:.3g}")
+    return absent(f"{words}, from the first point on", **seen)
+
+
+def _accuracies(run: Run) -> list[Series]:
+    return [s for split in ("eval", "train") if (s := situation.metric(run, split, ("accuracy",)))]
+
+
+def _count_at_end(run: Run, curve: Shape, tolerance: float) -> int | None:
+    """The K of which the last losses are ln K: the known one, or one that the last accuracies fit."""
+    known = situation.classes(run)
+    metrics = _accuracies(run)
+    for count in (known.count,) if known else range(2, 201) if metrics else ():
+        level = situation.chance_loss(run, count)
+        if abs(curve.end.value - level) > tolerance * level:
+            continue
+        ends = [situation.reached(s) for s in metrics]
+        near = [abs(end * count - 1) < 0.3 for end in ends]
+        if all(end < 1.6 / count for end in ends) and (known is not None or any(near)):
             return count
     return None
 

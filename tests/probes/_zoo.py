@@ -496,7 +496,7 @@ MILD = {
 ALLOWED = {
     "likelihood_below_zero": {"loss-negative"},
     "reinforcement": set(),
-    "digits_by_epoch": {"eval-near-perfect-early"},
+    "digits_by_epoch": {"near-perfect-early"},
 }
 
 
@@ -875,6 +875,26 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
             ]
         ),
         "eval-near-perfect-early",
+    )
+    add(
+        "easy at once",
+        run(
+            [
+                series("train/accuracy", np.full(30, 0.998), few),
+                series("eval/accuracy", np.full(30, 0.999) + 0.0004 * rng.standard_normal(30), few),
+            ]
+        ),
+        "near-perfect-early",
+    )
+    add(
+        "thrown off",
+        run(
+            [
+                series("train/loss", [9.0, *np.full(29, np.log(10))], few),
+                series("eval/accuracy", np.full(30, 0.1), few),
+            ]
+        ),
+        "thrown-to-guessing",
     )
     add(
         "wrong metric",

@@ -18,6 +18,7 @@ from .alike import LAYOUT, Mark, Stretch, lines_in
 from .analysis import analyse
 from .columns import NAN
 from .lines import CHUNK, Lines
+from .listed import listed
 from .rows import MAX_POINTS, Line, Rows
 from .shape import DELETE, Shape
 from .sieve import Sieve
@@ -420,6 +421,11 @@ class Log:
             self._set(key, value, number, trust)
         if several or self.rows.first_line is not None or len(text) > 400:
             return bool(several)
+        several = [(k, v, arguments.BANNER) for k, v in listed(without_prefix(text))]
+        for key, value, trust in several:
+            self._set(key, value, number, trust)
+        if several:
+            return True
         found = arguments.banner(without_prefix(text))
         return found is not None and self._set(found[0], arguments.scalar(found[1]), number, arguments.BANNER)
 

@@ -17,7 +17,7 @@ AT = [10, 20, 30, 40, 50, 60]
 
 
 def held(name: str, values: Any) -> Series:
-    return series(name, values, AT)
+    return series(name, values, AT[: len(values)])
 
 
 def state(symptom: str, *curves: Series) -> str:

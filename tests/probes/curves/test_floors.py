@@ -138,3 +138,64 @@ def test_one_of_two_classes_is_answered(accuracy: list[float], losses: list[floa
 def test_nothing_is_explained(values: list[float], expected: str) -> None:
     """R² of zero is what the mean of the targets gives."""
     assert state(floors.explains_nothing, run([series("eval/r2", values)])) == expected
+
+
+RIGHT = np.array([0.3, 0.2, 0.25, 0.1, 0.108, 0.108])
+
+
+@pytest.mark.parametrize(
+    ("loss", "accuracy", "expected"),
+    [
+        (16.118 * (1 - RIGHT), RIGHT, "present"),
+        (100.0 * (1 - RIGHT), RIGHT, "present"),
+        ([2.3, 2.0, 1.5, 1.2, 0.9, 0.8], [0.1, 0.3, 0.5, 0.6, 0.7, 0.7], "absent"),
+        ([2.3] * 6, RIGHT, "unknown"),
+        ([16.1] * 2, RIGHT[:2], "unknown"),
+        (15.0 * (1 - RIGHT), RIGHT, "unknown"),
+    ],
+    ids=["Keras", "binary", "learns", "guesses", "two points", "another multiple"],
+)
+def test_errors_that_cost_the_most_are_seen(loss: Any, accuracy: Any, expected: str) -> None:
+    """Only a loss that is the share of errors times the cost of a cut logarithm tells saturated outputs."""
+    curves = [
+        series("eval/loss", loss, range(len(loss))),
+        series("eval/accuracy", accuracy, range(len(loss))),
+    ]
+    assert state(floors.errors_cut_off, run(curves)) == expected
+
+
+SIX = 1.7918
+
+
+@pytest.mark.parametrize(
+    ("train", "held", "accuracy", "expected"),
+    [
+        ([6.2, 1.80, 1.79, 1.795, 1.79, 1.79], [SIX] * 6, [0.17] * 6, "present"),
+        (
+            [1.83, 1.88, 1.79, 1.79, 1.795, 1.79],
+            [1.5, 1.7, SIX, 1.8, 1.8, 1.8],
+            [0.4, 0.2, *[0.16] * 4],
+            "present",
+        ),
+        ([1.80, 1.79, 1.79, 1.795, 1.79, 1.79], [SIX] * 6, [0.17] * 6, "absent"),
+        ([1.80, 1.79, 1.79, 1.795, 1.79, 1.79], [SIX] * 6, [0.6, 0.5, *[0.17] * 4], "unknown"),
+        (
+            [1.80, 1.5, 1.2, 0.9, 0.8, 0.8],
+            [1.7, 1.4, 1.1, 0.9, 0.8, 0.8],
+            np.linspace(0.2, 0.8, 6),
+            "unknown",
+        ),
+        ([6.2, 3.0, 2.0, 1.5, 1.2, 1.0], [2.0, 1.8, 1.6, 1.4, 1.2, 1.1], np.linspace(0.2, 0.7, 6), "unknown"),
+    ],
+    ids=["from above", "from below", "never learnt", "accuracy was there", "learns", "comes down"],
+)
+def test_a_model_that_was_thrown_back_to_guessing(
+    train: Any, held: Any, accuracy: Any, expected: str
+) -> None:
+    """What ends by guessing after another loss was thrown there; what guessed from the start was not."""
+    curves = [
+        series("train/loss", train, range(6)),
+        series("eval/loss", held, range(6)),
+        series("eval/accuracy", accuracy, range(6)),
+    ]
+    assert state(levels.thrown_to_guessing, run(curves)) == expected

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.curves import gaps
+from traindoctor.probes.curves import gaps, metrics
 from traindoctor.probes.registry import Finding, View
 
 from .. import _zoo as zoo
@@ -128,3 +128,47 @@ def test_a_little_dropout_does_not_make_training_harder(dropout: float | None, s
     curves = [series("train/loss", np.linspace(2.0, 1.2, 40)), series("eval/loss", held)]
     settings = {} if dropout is None else {"dropout": dropout}
     assert str(gaps.eval_better_than_train(View(run(curves, settings))).state) == state
+
+
+@pytest.mark.parametrize(
+    ("train", "held", "state"),
+    [
+        (FALLING, [0.3 * v for v in FALLING], "present"),
+        (FALLING, [0.9 * v for v in FALLING], "absent"),
+        ([0.01 * v if i > 9 else v for i, v in enumerate(FALLING)], [0.001 * v for v in FALLING], "unknown"),
+    ],
+    ids=["far below", "alike", "both solved"],
+)
+def test_a_ratio_of_losses_counts_until_both_are_next_to_nothing(
+    train: list[float], held: list[float], state: str
+) -> None:
+    """What is left of two losses that came down to almost nothing is no comparison."""
+    settings = {"dropout": 0.0, "augmentation": "none"}
+    curves = [series("train/loss", train), series("eval/loss", held)]
+    assert str(gaps.eval_better_than_train(View(run(curves, settings))).state) == state
+
+
+EASY = [0.78, 0.998, 0.999, *[1.0] * 17]
+LATE = [0.4, 0.5, *np.linspace(0.6, 0.99, 18)]
+
+
+@pytest.mark.parametrize(
+    ("curves", "alone", "both"),
+    [
+        ({"eval/accuracy": [1.0] * 20, "train/accuracy": LATE}, "present", "absent"),
+        ({"eval/accuracy": [1.0] * 20, "train/accuracy": EASY}, "unknown", "present"),
+        ({"eval/accuracy": [1.0] * 20, "train/loss": [1.2, 0.09, 0.03, *[0.01] * 17]}, "unknown", "present"),
+        ({"eval/accuracy": [1.0] * 20, "train/loss": np.linspace(2.0, 0.2, 20)}, "present", "absent"),
+        ({"eval/accuracy": np.linspace(0.3, 1.0, 20), "train/accuracy": EASY}, "absent", "absent"),
+        ({"eval/accuracy": [1.0] * 3, "train/accuracy": EASY}, "unknown", "unknown"),
+        ({"train/accuracy": EASY}, "unknown", "unknown"),
+    ],
+    ids=["training lags", "easy", "easy by its loss", "loss lags", "slow", "few points", "not evaluated"],
+)
+def test_perfect_at_once_is_told_from_an_easy_task(
+    curves: dict[str, list[float]], alone: str, both: str
+) -> None:
+    """Evaluation that is perfect before training is good is suspicious."""
+    given = View(run([series(n, v) for n, v in curves.items()]))
+    assert str(metrics.eval_near_perfect_early(given, level=0.99).state) == alone
+    assert str(metrics.near_perfect_early(given, level=0.99).state) == both
