@@ -357,7 +357,10 @@ def _exactly_flat(curve: Shape) -> bool:
 
 @on_loss()
 def not_converging(run: Run, curve: Shape, progress: float = 0.05) -> Finding:
-    """Neither the end nor any lasting level lies below the start by `progress` of it."""
+    """Neither the end nor any lasting level lies below the start by `progress` of it.
+
+    Where single levels are too noisy to tell, whole thirds of the run do: their medians are surer.
+    """
     reason = situation.objective(run) or situation.too_early(run, curve)
     if reason:
         return unknown(reason)
@@ -369,7 +372,8 @@ def not_converging(run: Run, curve: Shape, progress: float = 0.05) -> Finding:
     words = f"{curve.name} goes from {curve.start.value:.4g} to {curve.end.value:.4g} (best {best:.4g})"
     if gained >= progress and (gained > 2 * error or curve.progress > 3 * progress):
         return absent(f"{words}: it fell by {gained:.0%}", series=(curve.name,), **seen)
-    if gained + 2 * error > 3 * progress:
+    flat = gained < progress and _thirds_fell(curve) <= 3 * progress
+    if gained + 2 * error > 3 * progress and not flat:
         return unknown(
             f"{words}, but the noise (±{2 * error:.0%}) is too large to tell a fall of {progress:.0%}"
         )
@@ -384,6 +388,15 @@ def not_converging(run: Run, curve: Shape, progress: float = 0.05) -> Finding:
         **seen,
         **see(curve, 0),
     )
+
+
+def _thirds_fell(curve: Shape) -> float:
+    """The most by which the last third may lie below the first, as a share of the scale; 1 for few points."""
+    part = curve.count // 3
+    if part < 10:
+        return 1.0
+    fell = float(np.median(curve.y[:part]) - np.median(curve.y[-part:])) / curve.scale
+    return fell + 2 * stats.MEDIAN_ERROR * float(curve.sigma) * (2 / part) ** 0.5 / curve.scale
 
 
 @on_loss()

@@ -60,6 +60,7 @@ _LAST_ROW = re.compile(r"train_runtime|train_samples_per_second")
 _WORD = re.compile(r"[A-Za-z]{3,}")
 _DARKNET = re.compile(rb"^\s*\d+: \S+, \S+ avg(?: loss)?, \S+ rate,")
 _COCO = re.compile(rb"Average Precision\s+\(AP\) @\[ IoU=0\.50(:0\.95)?\s*\| area=\s*all \|.*\] = (-?[\d.]+)")
+_SCORES = frozenset({"accuracy", "error", "f1", "auc", "map", "iou", "dice", "bleu", "r2"})
 
 
 def analyse(line: bytes) -> Shape | None:
@@ -362,7 +363,11 @@ class _Analysis:
 
         A fraction and a percentage are no losses; a number from 1 to 10 is neither.
         """
-        if set(self.sides) != {"train", "eval"} or not (self.steps or self.epoch is not None):
+        if not (self.steps or self.epoch is not None):
+            return
+        if set(self.sides) == {"eval"}:
+            yield from self._loss_beside(self.sides["eval"])
+        if set(self.sides) != {"train", "eval"}:
             return
         told = [set(_WORD.findall(self.before[at].lower())) - keys.SPLITS for at in self.sides.values()]
         if any("/loss" in m.canonical for m in self.metrics) or any(w - _OF_LOSSES for w in told):
@@ -376,6 +381,15 @@ class _Analysis:
             return
         for side, at in self.sides.items():
             yield Metric(at, f"{side} loss", "", f"{side}/loss")
+
+    def _loss_beside(self, at: int) -> Iterator[Metric]:
+        """`loss 0.5 val 0.6 acc 0.8`: a loss of training, of evaluation, and a score that bears its name."""
+        losses = [m for m in self.metrics if "/loss" in m.canonical]
+        scores = [m for m in self.metrics if m.canonical.partition("/")[2] in _SCORES]
+        if [(m.slot, m.canonical, m.split) for m in losses] != [(at - 1, "train/loss", "")] or not scores:
+            return
+        if not self.after(at).startswith("%") and to_float(self.tokens[at]) is not None:
+            yield Metric(at, "val loss", "", "eval/loss")
 
     def _in_company(self) -> None:
         """`step 5 loss 1.12 scale 65536 lr 0.01`: the line parts names and numbers by blanks alone."""

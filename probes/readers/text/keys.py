@@ -33,7 +33,7 @@ EVAL = frozenset(
         "held out",
     }
 )
-TEST = frozenset({"test", "testing", "tests", "te", "holdout", "hold-out"})
+TEST = frozenset({"test", "testing", "tests", "te", "tst", "holdout", "hold-out"})
 SPLITS = TRAIN | EVAL | TEST
 
 _OPENING = " \t\"'[({<~$*#"
@@ -50,6 +50,7 @@ _DELIMITER = re.compile(
 _CELL = re.compile(r"^\s*[|│┃║]\s*([A-Za-z][^|│┃║\d]{0,60}?)\s*[|│┃║]\s*$")  # "| val/acc | 0.91 |"
 _IN_BRACKETS = re.compile(r"\s*\(([^()]*)\)$")
 _SOURCE_FILE = re.compile(r"\.(?:py|cc|cpp|c|h|go|rs|ipynb)$")
+_GLUED = re.compile(r"(?:\bepoch|\bep|^\[?e)$", re.IGNORECASE)
 _PARTS = re.compile(r"[\s/_\-.]+")
 
 
@@ -76,7 +77,7 @@ _REJECT = _words(
     """
 )
 _NOT_OF_A_CURVE = re.compile(r"\b(?:best|max|min|final|target|initial|previous|prev)")
-_EPOCH = _words("epoch ep epoch_num epoch_id cur_epoch current_epoch epoch_idx trainer/epoch e")
+_EPOCH = _words("epoch ep ep. epoch_num epoch_id cur_epoch current_epoch epoch_idx trainer/epoch e")
 # The lower the number, the more it is the step that counts when a line names several.
 _STEPS: dict[str, tuple[int, StepKind]] = {
     **dict.fromkeys(
@@ -130,8 +131,8 @@ def key_of(before: str) -> tuple[str, Separator]:
     separator: Separator = " "
     if text.endswith(("->", "=>")):
         return "", ":"
-    if text.endswith("epoch_"):
-        return "epoch", " "  # "epoch_3"
+    if text.endswith("epoch_") or (text == before and _GLUED.search(text)):
+        return "epoch", " "  # "epoch_3", "E03"
     if text.endswith((":", "=")):
         separator = ":" if text[-1] == ":" else "="
         text = text[:-1].rstrip(" \t\"':=*")
@@ -183,7 +184,7 @@ def is_epoch(words: list[str], separator: Separator) -> bool:
 def side_of(words: list[str]) -> Literal["", "train", "eval"]:
     """The data set that a number is of whose name is nothing else: `train 2.31  val 2.40`."""
     word = words[0].strip(".:") if len(words) == 1 else ""
-    return "train" if word in TRAIN else "eval" if word in EVAL else ""
+    return "train" if word in TRAIN else "eval" if word in EVAL or word in TEST else ""
 
 
 def step_of(words: list[str]) -> tuple[int, StepKind] | None:

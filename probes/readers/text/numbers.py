@@ -14,15 +14,11 @@ _NUMBER = (
     rb"[-+]?(?:\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)"
     rb"(?:[A-Za-z_]\w*)?"
 )
+# An epoch that its name is glued to: "epoch_3", "ep03", and "E03" at the beginning of a line.
+_GLUED = rb"(?:(?<=epoch_)|(?<=\bepoch)|(?<=\bep)|(?<=^e)|(?<=^\[e))(?=\d+(?:[\s:,;|\])]|/\d))"
 # One captured group: splitting with it gives text, token, text, token, ..., text.
 TOKEN = re.compile(
-    rb"(?:(?<![\w.@])(?<![A-Za-z]-)|(?<=epoch_)(?=\d+[\s:,;|\]]))("
-    + _SPECIAL
-    + rb"|"
-    + _CLOCK
-    + rb"|"
-    + _NUMBER
-    + rb")",
+    rb"(?:(?<![\w.@])(?<![A-Za-z]-)|" + _GLUED + rb")(" + _SPECIAL + rb"|" + _CLOCK + rb"|" + _NUMBER + rb")",
     re.IGNORECASE,
 )
 _UNIT = re.compile(

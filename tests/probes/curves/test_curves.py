@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traindoctor.engine.model import State
+from traindoctor.probes.registry import View
 from traindoctor.probes.run import Event, Series
 
 from .. import _zoo as zoo
@@ -302,3 +303,18 @@ def test_few_updates(steps: list[int], settings_: dict[str, object], expected: S
     made = run([series("train/loss", [2.3, 2.2, 2.1], steps)], settings_)
 
     assert zoo.read(made, "updates-very-few")["updates-very-few"].state is expected
+
+
+def test_thirds_tell_a_noisy_loss_that_does_not_fall() -> None:
+    """Whole thirds that lie alike make it present; few points or a fall do not."""
+    from traindoctor.probes.curves import course
+
+    rng = np.random.default_rng(4)
+
+    def found(count: int, end: float) -> str:
+        values = np.linspace(1.0, end, count) * np.exp(0.2 * rng.standard_normal(count))
+        return str(course.not_converging(View(run([series("train/loss", values)]), None)).state)
+
+    assert found(200, 1.0) == "present"
+    assert found(200, 0.6) == "absent"
+    assert found(12, 1.0) == "unknown"

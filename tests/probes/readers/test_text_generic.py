@@ -515,6 +515,7 @@ def test_an_epoch_ends_what_a_line_before_it_headed(tmp_path: Path) -> None:
     assert [v for _, v in points(content, "eval/loss")] == [3.0, 1.5, 1.0]
 
 
+<<<<<<< HEAD
 def test_a_loss_scale_behind_a_word_for_overflow(tmp_path: Path) -> None:
     """The word before it is the value of another name, and no part of its own."""
     rows = "".join(
@@ -522,3 +523,27 @@ def test_a_loss_scale_behind_a_word_for_overflow(tmp_path: Path) -> None:
     )
 
     assert points(read(tmp_path, rows), "loss_scale")[0] == (0, 512.0)
+=======
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("E{e:02d}  tr {a:.4f}  te {b:.4f}  auc 0.8", ["Test auc", "eval loss", "train loss"]),
+        ("e{e} | tr {a:.4f} | va {b:.4f} | acc 0.8", ["acc", "eval loss", "train loss"]),
+        ("[E{e:02d}] loss {a:.4f}", ["loss"]),
+        ("E{e}/20 loss {a:.4f} val {b:.4f} acc 0.8", ["acc", "loss", "val loss"]),
+        ("ep{e} | loss {a:.4f} | val loss {b:.4f}", ["loss", "val loss"]),
+        ("epoch{e} loss={a:.4f}", ["loss"]),
+        ("Ep. {e} - loss {a:.4f}", ["loss"]),
+        ("epoch {e} trn_loss {a:.4f} tst_loss {b:.4f} tst_acc 0.8", ["trn_loss", "tst_acc", "tst_loss"]),
+        ("epoch {e} loss {a:.4f} val 0.8", ["loss"]),  # a score without a name, or a loss
+        ("epoch {e} loss {a:.4f} val 91.5% acc 0.8", ["acc", "loss"]),
+        ("model-e5: epoch {e} loss {a:.4f}", ["loss"]),
+    ],
+)
+def test_short_names_of_epochs_and_data_sets(tmp_path: Path, row: str, expected: list[str]) -> None:
+    """The epoch is read where its name is glued to it, and the two losses where a score bears a name."""
+    text = "".join(row.format(e=e, a=1 / e, b=1.1 / e) + "\n" for e in (1, 2, 3))
+    found = read(tmp_path, text).series
+    assert sorted(s.raw for s in found) == expected
+    assert all(s.unit == "epoch" and list(s.steps) == [1, 2, 3] for s in found)
+>>>>>>> 0c8bc3c7 (Read epochs glued to their names and short names of losses; tell a noisy loss that does not fall by thirds of the run)
