@@ -515,7 +515,6 @@ def test_an_epoch_ends_what_a_line_before_it_headed(tmp_path: Path) -> None:
     assert [v for _, v in points(content, "eval/loss")] == [3.0, 1.5, 1.0]
 
 
-<<<<<<< HEAD
 def test_a_loss_scale_behind_a_word_for_overflow(tmp_path: Path) -> None:
     """The word before it is the value of another name, and no part of its own."""
     rows = "".join(
@@ -523,7 +522,8 @@ def test_a_loss_scale_behind_a_word_for_overflow(tmp_path: Path) -> None:
     )
 
     assert points(read(tmp_path, rows), "loss_scale")[0] == (0, 512.0)
-=======
+
+
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
@@ -546,4 +546,3 @@ def test_short_names_of_epochs_and_data_sets(tmp_path: Path, row: str, expected:
     found = read(tmp_path, text).series
     assert sorted(s.raw for s in found) == expected
     assert all(s.unit == "epoch" and list(s.steps) == [1, 2, 3] for s in found)
->>>>>>> 0c8bc3c7 (Read epochs glued to their names and short names of losses; tell a noisy loss that does not fall by thirds of the run)
