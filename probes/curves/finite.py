@@ -22,6 +22,12 @@ def stays_finite(run: Run, points: int = 3) -> bool:
     return all(bool(np.all(np.isfinite(s.values))) for s in losses)
 
 
+def starts_finite(run: Run) -> bool:
+    """Every loss of training begins with a number: no input was spoilt in all samples."""
+    losses = [s for s in losses_of(run) if len(s.values)]
+    return bool(losses) and all(bool(np.isfinite(s.values[0])) for s in losses)
+
+
 def never_zero(run: Run) -> Finding | None:
     """Absent where a run's losses say that nothing it divided by was zero; None where they do not."""
     if not stays_finite(run):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import partial
 
-from ...curves.finite import never_zero
+from ...curves.finite import never_zero, starts_finite
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
@@ -44,7 +45,8 @@ def _unsafe_math(source: Script) -> Finding | None:
 def unsafe_division(view: View) -> Finding:
     """Samples are divided by a spread of their own, without a floor: zero for a constant sample.
 
-    Absent where the run's losses are numbers to its end: none of its samples was one.
+    Absent where the run's losses are numbers to its end: none of its samples was one. What is taken over the
+    samples (`x[:n].std(0)`) is no sample's.
     """
     nothing = "the scripts divide no sample by its own spread"
     return never_zero(view.run) or first(view, _unsafe_division, nothing)
@@ -56,7 +58,7 @@ _MEASURES = re.compile(r"(?i)psnr|ssim|corr|similar|metric|score|eval|cosine")  
 def _unsafe_division(source: Script) -> Finding | None:
     for node in source.of(ast.BinOp):
         if isinstance(node.op, ast.Div) and _own_spread(node.right) and of_itself(source, node):
-            if _one_of_features(source, node):
+            if _one_of_features(source, node) or _over_samples(node.right):
                 continue
             if _MEASURES.search(source.function_name(node)):
                 continue
@@ -105,12 +107,16 @@ def division_without_floor(view: View) -> Finding:
     """Inputs are divided by the spread of each of their columns, and nothing keeps it from being zero.
 
     `x / x.std(0)`, also by way of a name. Common, and harmless until one column is constant: absent where
-    the run's losses are numbers to its end.
+    the run's losses are numbers to its end, or, of what is done once before training, where they begin with
+    one: a column that is no number is none in any sample.
     """
-    return never_zero(view.run) or first(view, _division_bare, "the scripts divide nothing by a spread")
+    nothing = "the scripts divide nothing by a spread"
+    bare = partial(_division_bare, repeated=starts_finite(view.run))
+    return never_zero(view.run) or first(view, bare, nothing)
 
 
-def _division_bare(source: Script) -> Finding | None:
+def _division_bare(source: Script, repeated: bool = False) -> Finding | None:
+    """`repeated`: only what is done again and again counts."""
     spreads = _spread_names(source)
     seen = None
     for node in source.of(ast.BinOp, ast.Call):
@@ -118,6 +124,9 @@ def _division_bare(source: Script) -> Finding | None:
             text = unparse(node.right)
             if _own_spread(node.right) and (not of_itself(source, node) or _one_of_features(source, node)):
                 continue  # a score, or a ratio of signal to noise
+            if repeated and (_over_samples(node.right) or text in spreads) and _done_once(source, node):
+                seen = seen or node
+                continue
             if _own_spread(node.right) or text in spreads:
                 return at(source, node, "nothing keeps this spread from being zero")
             if _of_one_sample(source, node):
@@ -126,7 +135,26 @@ def _division_bare(source: Script) -> Finding | None:
                 seen = seen or node
         elif isinstance(node, ast.Call) and _log_of_data(source, node):
             return at(source, node, "nothing keeps what the logarithm is taken of from being zero")
-    return ok(source, seen, "the spread that is divided by has a floor") if seen is not None else None
+    return ok(source, seen, "no spread that is divided by can have been zero") if seen is not None else None
+
+
+def _over_samples(node: ast.expr) -> bool:
+    """`x[:n].std(0)`, `x[train].std(axis=0)`: the spread of each column over the samples."""
+    if not isinstance(node, ast.Call) or last_name(node.func) not in _SPREADS:
+        return False
+    given = (
+        node.args[1:] if unparse(getattr(node.func, "value", node)) in ("torch", "np", "numpy") else node.args
+    )
+    axis = (given[0] if given else None) or keyword(node, "axis") or keyword(node, "dim")
+    return isinstance(axis, ast.Constant) and axis.value == 0
+
+
+def _done_once(source: Script, node: ast.AST) -> bool:
+    """Whether it stands in no loop, and in no function but the one that trains."""
+    if any(isinstance(n, (ast.For, ast.While, ast.AsyncFor)) for n in source.above(node)):
+        return False
+    function = source.function_around(node)
+    return function is None or any(last_name(c.func) in ("backward", "fit") for c in of(function, ast.Call))
 
 
 _MAY_BE_ZERO = re.compile(

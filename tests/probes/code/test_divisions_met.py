@@ -101,3 +101,31 @@ dev_x, dev_y = dev[:, 1:], dev[:, 0]
 {LOOP}"""
     found = finding(splits_differ, text)
     assert (found.state is State.PRESENT) == expected, found
+
+
+COLUMNS = (
+    """
+import numpy as np
+import torch
+x = np.load("x.npy")
+x = (x - x[:900].mean(0)) / x[:900].std(0)
+train_x, dev_x = x[:900], x[900:]
+"""
+    + LOOP
+)
+
+
+def test_columns_that_were_no_numbers_show_from_the_first_loss_on() -> None:
+    """What is divided once, before training, spoils every sample or none."""
+    later = np.where(np.arange(12) < 5, FALLING, np.nan)
+    curves = {"later": later, "at once": np.full(12, np.nan)}
+
+    def found(curve: str, script: str) -> State:
+        made = run([series("train/loss", curves[curve])])
+        return division_without_floor(View(replace(made, scripts={"train.py": script}), None)).state
+
+    assert found("later", COLUMNS) is State.ABSENT
+    assert found("at once", COLUMNS) is State.PRESENT
+    assert found("later", COLUMNS.replace("x = (x", "for x in xs:\n    x = (x")) is State.PRESENT
+    assert finding(division_without_floor, COLUMNS).state is State.PRESENT
+    assert finding(unsafe_division, COLUMNS).state is not State.PRESENT
