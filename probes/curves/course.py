@@ -396,7 +396,7 @@ def _thirds_fell(curve: Shape) -> float:
     if part < 10:
         return 1.0
     fell = float(np.median(curve.y[:part]) - np.median(curve.y[-part:])) / curve.scale
-    return fell + 2 * stats.MEDIAN_ERROR * float(curve.sigma) * (2 / part) ** 0.5 / curve.scale
+    return float(fell + 2 * stats.MEDIAN_ERROR * curve.sigma * (2 / part) ** 0.5 / curve.scale)
 
 
 @on_loss()
