@@ -541,7 +541,8 @@ def set_item(machine: Machine, owner: Any, index: Any, value: Any, node: ast.AST
     elif isinstance(owner, Tensor):
         others = list(machine.tensors([value, index if isinstance(index, Tensor) else None]))
         whole = isinstance(owner.number, np.ndarray)
-        made = machine.joined_tensors("set", [owner, *others])
+        everything = index is Ellipsis or (isinstance(index, slice) and index == slice(None))
+        made = machine.joined_tensors("set", others if everything else [owner, *others])
         if isinstance(value, Tensor) and value.number is not None and np.size(value.number) == 1:
             value = float(value.number)
         if whole and isinstance(value, (bool, int, float)) and not isinstance(index, Unknown):
