@@ -264,6 +264,15 @@ def loss_mask_unread(source: Script) -> Finding | None:
     return _mask_unread(source, losses=True)
 
 
+def _makes_own_mask(function: Function, names: list[str]) -> bool:
+    """`ids == 0`: padding is told by its number, so that no lengths are needed."""
+    for test in of(function, ast.Compare):
+        if isinstance(test.ops[0], (ast.Eq, ast.NotEq)) and isinstance(test.left, ast.Name):
+            if test.left.id in names:
+                return True
+    return False
+
+
 def _mask_unread(source: Script, losses: bool) -> Finding | None:
     for function in source.passes:
         owner = source.parents.get(function)
@@ -276,7 +285,7 @@ def _mask_unread(source: Script, losses: bool) -> Finding | None:
         if any(f is not function and names == [a.arg for a in f.args.args[1:]] for f in source.forwards):
             continue  # one of several that are called alike
         of_loss = bool({"target", "targets", "labels", "label", "y", "gt"} & set(names))
-        if of_loss is not losses:
+        if of_loss is not losses or _makes_own_mask(function, names):
             continue
         for name in names:
             if _MASK.match(name) and name not in names_in(ast.Module(function.body, [])):

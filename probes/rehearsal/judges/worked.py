@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -98,7 +99,9 @@ def _is_other(task: str, first: _Worked, second: _Worked) -> bool:
         if all(hits) or (any(hits) and not (task == "kinds" and first.kind in _OVERLAPS)):
             return False  # by chance one of the many means over classes is met on some numbers
         if task == "reals" and one and other and _near(ratio := first.value / one, second.value / other):
-            return any(_near(r, size) for size in first.sizes for r in (ratio, 1 / ratio if ratio else 0))
+            power = 2 if first.kind == "rmse" else 1
+            ratios = (ratio**power, 1 / ratio**power if ratio else 0)
+            return any(_near(r, size) for size in first.sizes for r in ratios)
     return True
 
 
@@ -155,6 +158,8 @@ def _worked(numbers: Numbers, told: Told, machine: Machine) -> _Worked | None:
     plain = numbers.plain
     kind = kind_of(told.label)
     wanted = tuple(_wanted(numbers.task, kind, plain.answers(rows), plain.truth(rows)))
+    if wanted and numbers.task == "kinds" and kind in _OVERLAPS:
+        wanted += tuple(_of_more(wanted[0] * numbers.kinds, numbers.kinds, machine.source))
     sizes = frozenset((len(rows), len(asks), *(len(a.rows) for a in asks if a.rows is not None))) - {0, 1}
     return _Worked(told, kind, float(value.reshape(-1)[0]), wanted, sizes) if wanted else None
 
@@ -200,10 +205,7 @@ def _overlap(kind: str, guess: np.ndarray, truth: np.ndarray) -> float:
 
 
 def _over_classes(kind: str, guess: np.ndarray, truth: np.ndarray, kinds: int) -> Iterator[float]:
-    """A figure of overlap over several classes: their mean, that without one of them, all taken together.
-
-    Also the mean over more classes than there are here, each of which without a sample counts 0 or 1.
-    """
+    """A figure of overlap over several classes: their mean, that without one of them, all taken together."""
     each = np.array([_overlap(kind, guess == k, truth == k) for k in range(kinds)])
     yield float(each.mean())
     for k in range(kinds):
@@ -214,5 +216,11 @@ def _over_classes(kind: str, guess: np.ndarray, truth: np.ndarray, kinds: int) -
     yield hits / len(truth)
     yield hits / (2 * len(truth) - hits)
     yield float((each * counts).sum() / counts.sum())
-    for more in range(kinds + 1, _CLASSES):
-        yield from (float(each.sum()) / more, (float(each.sum()) + more - kinds) / more)
+
+
+def _of_more(total: float, kinds: int, source: Script) -> Iterator[float]:
+    """The mean over more classes than there are here, as many as a number of the program says."""
+    numbers = {n.value for n in source.of(ast.Constant) if type(n.value) is int}
+    for more in sorted(numbers):
+        if kinds < more < _CLASSES:
+            yield from (total / more, (total + more - kinds) / more)

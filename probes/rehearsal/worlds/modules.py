@@ -7,6 +7,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...script_diff.vocabulary import word_set
 from ..libraries import Call, function, method
 from ..objects import Namespace
@@ -88,7 +90,12 @@ def _math(call: Call) -> Any:
     found = list(call.machine.tensors(call.given))
     if call.callee.last.startswith("is"):
         return Maybe(tuple(call.given))
-    return call.machine.joined_tensors(call.callee.last, found) if found else Unknown(call.callee.last)
+    if not found:
+        return Unknown(call.callee.last)
+    made = call.machine.joined_tensors(call.callee.last, found)
+    if len(call.given) == 1 and found[0].number is not None and np.size(found[0].number) == 1:
+        made.number = getattr(math, call.callee.last)(float(found[0].number))
+    return made
 
 
 @function("ArgumentParser", of=("argparse.", "configargparse."))

@@ -133,7 +133,7 @@ def data_field(machine: Machine, owner: Data, name: str) -> Any:
     if name == "indices":
         return Tensor(number=owner.rows)
     if name in ("classes", "class_to_idx"):
-        return Unknown(name)
+        return Unknown(name) if machine.numbers is None else [str(k) for k in range(machine.numbers.kinds)]
     return None
 
 

@@ -333,3 +333,34 @@ def main(source, net):
     ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params())).train(3, data)
 """
     assert (state("script-same-shard", code) == "present") is found
+
+
+@pytest.mark.parametrize(("forward", "found"), [
+    ("h, _ = self.rnn(self.emb(ids))\n        return self.out(h.mean(1))", True),
+    ("h, _ = self.rnn(self.emb(ids))\n        keep = (ids != 0).float()[..., None]\n"
+     "        return self.out((h * keep).sum(1) / keep.sum(1))", False),
+])  # fmt: skip
+def test_lengths_that_are_not_needed(forward: str, found: bool) -> None:
+    text = f"""
+import torch
+from torch import nn
+
+class Notes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb = nn.Embedding(100, 8)
+        self.rnn = nn.LSTM(8, 8, batch_first=True)
+        self.out = nn.Linear(8, 2)
+
+    def forward(self, ids, lengths):
+        {forward}
+
+net = Notes()
+opt = torch.optim.Adam(net.parameters())
+for ids, lengths, y in loader:
+    loss = nn.functional.cross_entropy(net(ids, lengths), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+    assert (state("script-branch-lost", text) == "present") is found

@@ -35,6 +35,15 @@ OVERLAP = (
 )
 SUM = "(net(x).squeeze(1) - y).abs().sum()"
 
+RMSE = (
+    *REALS,
+    (SUM, "(net(x).squeeze(1) - y).pow(2).sum()"),
+    ("return hits / count", "return math.sqrt(hits / count)"),
+    ("import copy", "import copy, math"),
+    ("val mae", "val rmse"),
+    ("test mae", "test rmse"),
+)
+
 
 @pytest.mark.parametrize(
     "edits",
@@ -44,6 +53,8 @@ SUM = "(net(x).squeeze(1) - y).abs().sum()"
         (*YES, ("squeeze(1) > 0)", "squeeze(1).abs() > 0.2)")),
         (*YES, ("count += len(y)", "count += 2 * len(y)")),
         (*REALS, ("count += len(y)", "count += 1")),
+        (*OVERLAP, (".mean().item()", ".mean().item() / 2")),
+        (*RMSE, ("count += len(y)", "count += 1")),
         (*OVERLAP, ("((said == c) | (y == c)).sum()", "(said == c).sum() + (y == c).sum()")),
         (*OVERLAP, ("((said == c) & (y == c)).sum()", "(said == y).sum()")),
     ],
@@ -57,6 +68,7 @@ def test_a_figure_that_is_another(edits: tuple[tuple[str, str], ...]) -> None:
     [
         REALS,
         YES,
+        RMSE,
         OVERLAP,
         (*OVERLAP, (".mean().item()", "[:4].mean().item()")),
         (*OVERLAP, ("(inter / union.clamp(min=1)).mean().item()", "(inter.sum() / union.sum()).item()")),
