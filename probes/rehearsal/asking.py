@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from . import marks
 from .expressions import ODD
 from .flowing import Flowing
 from .journal import Asked
@@ -64,11 +65,24 @@ class Asking(Flowing):
         self.note(event)
         self.inside_net += 1
         self.modal.append([])
+        answer: Any = None
+        event.inputs = tuple(marks.of_tensor(self.machine, t) for t in tensors)
+        before, uses = [t.mark for t in tensors], self.machine.first_uses
+        for place, one in enumerate(tensors):
+            one.mark = marks.of_input(place)
+        self.machine.first_uses = {}
+        self.machine.unknown_inputs = {
+            id(g): i for i, g in enumerate((*given, *named.values())) if isinstance(g, Unknown)
+        }
         try:
             answer = run()
         finally:
             self.inside_net -= 1
             event.modal = self.modal.pop()
+            event.made = marks.plain(self.machine, answer)
+            for one, mark in zip(reversed(tensors), reversed(before), strict=True):
+                one.mark = mark
+            self.machine.first_uses = uses
         return self.marked(answer, event, tensors, net)
 
     def _forward(self, net: Net, found: Any, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
@@ -96,7 +110,8 @@ class Asking(Flowing):
         if numbers is not None and isinstance(answer, Tensor) and event.rows is not None:
             answer.number = numbers.answers(event.rows)
             answer.done = ()  # only what is done to the answer counts
-        for one in self.tensors([answer]):
+        for place, one in enumerate(self.tensors([answer])):
+            one.mark = marks.of_answer(self.machine, net, event.inputs, place)
             event.reaches |= self.reaching(one)
             one.asked = one.asked | mark
             if one.rows is None and not one.scalar:

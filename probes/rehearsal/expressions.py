@@ -14,6 +14,7 @@ import numpy as np
 from ..scripts.syntax import Script
 from .journal import Event, Journal
 from .values import (
+    STRANGE,
     Instance,
     Library,
     Maybe,
@@ -69,6 +70,7 @@ class Expressions:
         self.calls: list[ast.AST] = []
         self.texts: dict[ast.JoinedStr, list[tuple[str, Any]]] = {}
         self.clock = 0
+        self.without: frozenset[ast.AST] = frozenset()
 
     # ------------------------------------------------------------------------------------ bookkeeping
 
@@ -112,6 +114,8 @@ class Expressions:
     def value(self, node: ast.expr, scope: Scope) -> Any:
         """The value of an expression; `Unknown` where it is not known."""
         self.tick()
+        if node in self.without:
+            return Unknown("", STRANGE)
         known = getattr(self, f"_of_{type(node).__name__.lower()}", None)
         if known is None:
             return Unknown(type(node).__name__)
@@ -246,9 +250,11 @@ class Expressions:
             told = self.truth(value)
             return Maybe((value,)) if told is None else not told
         if isinstance(value, Tensor):
-            if value.number is not None:
-                return value.like(number=~value.number if isinstance(node.op, ast.Invert) else -value.number)
-            return value.then("neg" if isinstance(node.op, ast.USub) else "not")
+            made = value.then("neg" if isinstance(node.op, ast.USub) else "not")
+            if value.number is None:
+                return made
+            number = ~value.number if isinstance(node.op, ast.Invert) else -value.number
+            return value.like(number=number, mark=made.mark)
         if isinstance(value, (bool, int, float)):
             if isinstance(node.op, ast.Invert):
                 return ~int(value)
@@ -283,7 +289,7 @@ class Expressions:
         if isinstance(op, ast.Div) and hasattr(left, "joined") and isinstance(right, (str, Unknown)):
             return left.joined(right)
         if isinstance(left, Unknown) or isinstance(right, Unknown):
-            return Unknown(f"{_told(left)} {name} {_told(right)}"[:200])
+            return self.unknown_of(f"{_told(left)} {name} {_told(right)}"[:200], [left, right])
         return Unknown(name)
 
     def _of_compare(self, node: ast.Compare, scope: Scope) -> Any:
@@ -372,7 +378,7 @@ class Expressions:
             ends = [_whole(e) for e in ends]
             if all(e is None or isinstance(e, int) for e in ends):
                 return slice(*ends)
-            return Unknown("slice")
+            return self.unknown_of("slice", ends)
         if isinstance(node, ast.Tuple):
             return tuple(self.index(e, scope) for e in node.elts)
         return self.value(node, scope)
@@ -416,6 +422,10 @@ class Expressions:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(name)
+
+    def unknown_of(self, key: str, parts: list[Any]) -> Unknown:
+        """What is not known, made of these parts."""
+        return Unknown(key)
 
     def items(self, value: Any, node: ast.AST) -> list[Any]:
         """The items of something; of what is not known one that is not known."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from . import marks
 from .forms import crosswise, of_several
 from .journal import Asked
 from .statements import Statements
@@ -21,6 +22,7 @@ from .values import (
     Tensor,
     Unknown,
     Weight,
+    mixed,
 )
 
 if TYPE_CHECKING:
@@ -87,8 +89,24 @@ class Flowing(Statements):
             self.kept_elsewhere |= frozenset(s for t in found for s in t.deps)
         if found:
             self.not_known.add(name or "unknown")
-            return self.joined_tensors(name or "unknown", found)
-        return Unknown(name or getattr(callee, "key", ""))
+            made = self.joined_tensors(name or "unknown", found)
+            held = [callee, *given] if isinstance(callee, (Tensor, Unknown)) else given
+            made.mark = marks.called(self.machine, name or "unknown", held, named)
+            return made
+        key = name or getattr(callee, "key", "")
+        return marks.unknown(
+            self.machine, key, [callee, *given] if isinstance(callee, Unknown) else given, named
+        )
+
+    def unknown_of(self, key: str, parts: list[Any]) -> Unknown:
+        """What is not known, made of these parts: another one where they are others."""
+        return marks.unknown(self.machine, key, parts)
+
+    def told_apart(self, held: Any, name: str, parts: list[Any]) -> Any:
+        """What a call gave; where it is not known, told from what the same call gives of other parts."""
+        if isinstance(held, Unknown) and not held.mark and not any(p is held for p in parts):
+            held.mark = marks.unknown(self.machine, name, parts).mark
+        return held
 
     def escape(self, values: list[Any], depth: int = 3) -> None:
         """Objects that are handed to something that is not known may be changed by it."""
@@ -123,6 +141,7 @@ class Flowing(Statements):
                 made.done = one.done
         made.scale = found[0].scale if len(found) == 1 else 1.0
         made.done = (*made.done[-39:], name)
+        made.mark = mixed(name, *(marks.of_tensor(self.machine, t) for t in found))
         made.scalar = all(t.scalar for t in found)
         if not self.graph:
             made.deps = NOTHING
@@ -140,6 +159,7 @@ class Flowing(Statements):
         numbers = [g.number if isinstance(g, Tensor) else g for g in given]
         found = list(self.tensors(given))
         made = self.joined_tensors(name, found)
+        made.mark = marks.called(self.machine, name, given, {})
         if len(found) == 1 and len(given) == 2:
             made.scale = _scaled(name, given, found[0])
         elif len({t.scale for t in found if t.asked}) == 1:

@@ -37,6 +37,8 @@ class Asked(Event):
     modal: list[tuple[str, bool]] = field(default_factory=list)
     opaque: bool = False  # its forward was not understood
     reaches: frozenset[int] = NOTHING  # the weights that a gradient through the answer would reach
+    inputs: tuple[int, ...] = ()  # how what it was given was made (see `marks`)
+    made: Any = None  # how the answer was made of that
 
 
 @dataclass(eq=False)

@@ -65,8 +65,15 @@ _WRAPS = word_set(
 class Machine(Objects):
     """Rehearses one program. `journal` holds what happened."""
 
-    def __init__(self, source: Script, steps: int = STEPS, numbers: Numbers | None = None) -> None:
+    def __init__(
+        self,
+        source: Script,
+        steps: int = STEPS,
+        numbers: Numbers | None = None,
+        without: frozenset[ast.AST] = frozenset(),
+    ) -> None:
         super().__init__(source, steps)
+        self.without = without  # expressions that are not gone through
         self.numbers = numbers  # None: answers have no values
         self.exact = numbers is not None
         self.losses: list[tuple[str, tuple[Tensor, ...]]] = []  # losses of libraries with what they are given
@@ -87,6 +94,10 @@ class Machine(Objects):
         self.backwards = 0
         self.drawn = 0
         self.chosen = False  # one of several classes or functions was taken, by a setting that is not known
+        self.first_uses: dict[tuple[str, int], int] = {}  # weights and layers in the order of a question
+        self.questions: dict[tuple[int, tuple[int, ...]], int] = {}  # networks and what they are asked of
+        self.symbols = 0  # inputs of networks that were made of calls
+        self.unknown_inputs: dict[int, int] = {}  # what is not known of what a network is asked of
         self.used: dict[int, set[int]] = {}  # weight -> backwards that a step has used
         self.gradients_read = False  # `weight.grad` was asked for: it may have been changed
         self.own_modules = {p.rpartition("/")[2].removesuffix(".py") for _, p in source.pieces}
@@ -120,9 +131,14 @@ class Machine(Objects):
 
     # ------------------------------------------------------------------------------------ what is made
 
+    @staticmethod
+    def is_nameless(key: str) -> bool:
+        """Whether the key of something that is not known says nothing of where it comes from."""
+        return not _NAMELESS.isdisjoint(re.findall("[a-z]+|[?]", key))
+
     def table(self, name: str, rows: int = MADE_ROWS) -> int:
         """A table of data by its name: the same name gives the same table, what has none a fresh one."""
-        if not _NAMELESS.isdisjoint(re.findall("[a-z]+|[?]", name)):
+        if self.is_nameless(name):
             name = f"{name} {len(self.tables)}"
         for number, (known, _) in self.tables.items():
             if known == name:
@@ -290,7 +306,7 @@ class Machine(Objects):
             return self.joined_tensors("item", found_tensors)
         if isinstance(index, Tensor) and index.rows is not None:
             return Tensor(index.rows, index.table, held=frozenset((f"{getattr(owner, 'key', '')}[]",)))
-        return Unknown(f"{getattr(owner, 'key', '')}[{key}]")
+        return self.unknown_of(f"{getattr(owner, 'key', '')}[{key}]", [owner, index])
 
     def missing(self, owner: dict[Any, Any], key: Any, node: ast.AST) -> Any:
         """An entry that a mapping does not have: a default one gets it; of choices by a setting the first."""

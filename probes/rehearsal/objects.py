@@ -90,7 +90,7 @@ class Objects(Asking):
         if isinstance(owner, Unknown):
             if owner.net is not None:
                 return self.attribute(owner.net, name, node)
-            return Unknown(f"{owner.key}.{name}")
+            return self.unknown_of(f"{owner.key}.{name}", [owner, name])
         known = self.field_of(owner, name, node)
         return known if known is not None else Bound(owner, name)
 
@@ -244,7 +244,7 @@ class Objects(Asking):
         if known is not None:
             held = known(Call(self.machine, callee, given, named, node))
             if held is not NotImplemented:
-                return held
+                return self.told_apart(held, callee.last, [*given, *named.values()])
         return self.unknown_call(callee, given, named, node, callee.last)
 
     def call_method(self, callee: Bound, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
@@ -257,7 +257,7 @@ class Objects(Asking):
             if known is not None:
                 held = known(Call(self.machine, callee, given, named, node))
                 if held is not NotImplemented:
-                    return held
+                    return self.told_apart(held, callee.name, [owner, *given, *named.values()])
         return self.unknown_call(owner, given, named, node, callee.name)
 
     def _of_super(self, callee: Bound, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
@@ -441,7 +441,7 @@ class Objects(Asking):
         held = self.items_known(over)
         if held is not None:
             return held
-        return [Unknown(f"item {i}") for i in range(2)]
+        return [self.unknown_of(f"item {i}", [over, str(i)]) for i in range(2)]
 
     @contextmanager
     def entered(self, held: Any, node: ast.expr) -> Iterator[Any]:

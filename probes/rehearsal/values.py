@@ -10,6 +10,18 @@ from typing import Any
 import numpy as np
 
 NOTHING: frozenset[int] = frozenset()
+STRANGE = 1  # the mark of what is like nothing else; marks that it went into are odd, too
+
+
+def mixed(*parts: Any) -> int:
+    """A mark of all these parts (see `marks`); odd where one of them is the mark of a stranger."""
+    return hash(parts) & ~1 | _odd(parts)
+
+
+def _odd(part: Any) -> int:
+    if type(part) is int:
+        return part & 1
+    return int(any(map(_odd, part))) if isinstance(part, tuple) else 0
 
 
 @dataclass(eq=False)
@@ -20,6 +32,7 @@ class Unknown:
     """
 
     key: str = ""
+    mark: int = 0  # how it was made (see `marks`), where its key does not say so
     net: Any = None
 
 
@@ -55,6 +68,7 @@ class Tensor:
     mixed: bool = False
     scale: float | None = 1.0  # the constant that a figure was multiplied by, None where that is not known
     form: str = ""  # "column" of shape (batch, 1), "row" of shape (batch,), where that is known
+    mark: int = 0  # how it was made (see `marks`); 0 where nothing made it
 
     def like(self, **changed: Any) -> Tensor:
         """A tensor made of this one."""
@@ -62,20 +76,21 @@ class Tensor:
             self.rows, self.table, self.deps, self.asked, self.held, self.done, None, self.drawn, self.scalar
         )
         fresh.fits, fresh.by, fresh.vague, fresh.mixed = self.fits, self.by, self.vague, self.mixed
-        fresh.scale = self.scale
+        fresh.scale, fresh.mark = self.scale, self.mark
         for name, value in changed.items():
             setattr(fresh, name, value)
         return fresh
 
     def then(self, what: str, **changed: Any) -> Tensor:
         """A tensor made of this one by something that is done to it."""
-        return self.like(done=(*self.done[-39:], what), **changed)
+        mark = mixed(what, self.mark or (self.done, self.held))
+        return self.like(done=(*self.done[-39:], what), mark=mark, **changed)
 
     def become(self, other: Tensor) -> None:
         """Turn into another one, in place."""
         for name in (
             *("rows", "table", "deps", "asked", "held", "done", "number", "drawn", "scalar"),
-            *("fits", "by", "vague", "mixed", "scale", "form"),
+            *("fits", "by", "vague", "mixed", "scale", "form", "mark"),
         ):
             setattr(self, name, getattr(other, name))
 

@@ -24,6 +24,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import scripts
 from .at_the_end import modes_after_training
 from .equal_counts import counts_alike
+from .equal_facts import alike_in_effect
 from .equal_scales import scaled_alike
 from .equal_worked import worked_out_alike
 from .kept import kept
@@ -55,6 +56,7 @@ class Comparison:
     held: bool = False  # against one another by role
     one_course: bool = False  # the learning rates of both take the same course
     kept: frozenset[Edit] = frozenset()  # what the whole of both programs takes back
+    programs: tuple[Script, Script] | None = None  # the two, where there is one on either side
 
     @property
     def weighty(self) -> tuple[Edit, ...]:
@@ -126,6 +128,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
         best[0] < WRITTEN_ANEW,
         course,
         back,
+        (mine[0], theirs[0]) if len(mine) == len(theirs) == 1 else None,
     )
 
 
@@ -169,6 +172,10 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
         if mine and found.one_course and topic.name in _OF_COURSE:
             unclear += [e for e in mine if e.kind not in ("moved", "into-loop", "out-of-loop")]
             mine = [e for e in mine if e not in unclear]
+        if mine and found.programs is not None and alike_in_effect(topic.name, mine, *found.programs):
+            unclear += mine
+            left = [e for e in left if e not in mine]
+            mine = []
         if mine:
             lines = {(e.mine, e.theirs) for e in mine if e.kind not in _APART and e.setting == ""}
             kinds[topic.name] = tuple(mine)

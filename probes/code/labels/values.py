@@ -58,7 +58,7 @@ def _labels_alone(source: Script) -> Finding | None:
         fresh = "randperm" in index or "permutation" in index
         if fresh and (_has_no_partner(source, node) or _already_alone(source, node)):
             continue  # no labels go with it
-        if _labels_are_made_of(source, node):
+        if _labels_are_made_of(source, node) or _whole_table(source, node):
             continue
         if fresh or (
             "perm" in index.lower() and sum(i == index for _, i in alone) == 1 and _used_once(source, index)
@@ -103,6 +103,28 @@ def _labels_are_made_of(source: Script, node: ast.Assign) -> bool:
         w in made and w not in arguments and made[w].lineno > node.lineno and name in names_in(made[w].value)
         for w in words
     )
+
+
+def _whole_table(source: Script, node: ast.Assign) -> bool:
+    """Inputs and labels are columns of what was reordered, cut out of it afterwards."""
+    around = source.function_around(node) or source.tree
+    names, columns = {unparse(node.targets[0])}, set()
+    later = [n for n in of(around, ast.Assign, ast.Subscript) if n.lineno > node.lineno]
+    for made in (n for n in later if isinstance(n, ast.Assign)):  # `held, kept = table[:n], table[n:]`
+        taken = made.value.elts if isinstance(made.value, ast.Tuple) else [made.value]
+        for target, value in zip(_targets_of(made), taken, strict=False):
+            if isinstance(value, ast.Subscript) and unparse(value.value) in names:
+                names.add(unparse(target))
+    for one in (n for n in later if isinstance(n, ast.Subscript)):
+        if unparse(one.value) in names and isinstance(one.slice, ast.Tuple) and len(one.slice.elts) == 2:
+            columns.add(unparse(one.slice.elts[1]))
+    return len(columns) > 1
+
+
+def _targets_of(made: ast.Assign) -> list[ast.expr]:
+    """What an assignment gives values to, each by itself."""
+    target = made.targets[0]
+    return list(target.elts) if isinstance(target, (ast.Tuple, ast.List)) else [target]
 
 
 def _has_no_partner(source: Script, node: ast.Assign) -> bool:

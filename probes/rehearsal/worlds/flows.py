@@ -170,6 +170,20 @@ def _cut_out(machine: Machine, held: Any, index: Any, node: ast.AST) -> Any:
     return machine.item(held, index, node) if isinstance(held, (Tensor, list)) else Unknown("part")
 
 
+@function("load_data", of=_FOLDERS)
+def _known_arrays(call: Call) -> Any:
+    """A data set of Keras: arrays of inputs and labels to learn from, and others to test."""
+    parts = call.callee.name.split(".")
+    if "datasets" not in parts:
+        return NotImplemented
+    found = []
+    for side in ("train", "test"):
+        table = call.machine.table(f"{parts[-2]}:{side}")
+        rows = np.arange(call.machine.tables[table][1])
+        found.append(tuple(Tensor(rows, table, held=frozenset((f"{side} {f}",))) for f in ("input", "label")))
+    return tuple(found)
+
+
 @function("from_generator", "list_files", "TFRecordDataset", "TextLineDataset", "CsvDataset", of=TF)
 @function("image_dataset_from_directory", "text_dataset_from_directory", of=_FOLDERS)
 @function("audio_dataset_from_directory", "load", "timeseries_dataset_from_array", of=_FOLDERS)

@@ -12,9 +12,10 @@ import numpy as np
 
 from ...made_numbers.arrays import Unfit
 from ...made_numbers.measures import SCORES, score
+from .. import marks
 from ..asking import FORWARD
 from ..libraries import Call, base, function, method
-from ..values import NOTHING, Library, Net, Optimizer, Routine, State, Tensor, Thing, Unknown, Weight
+from ..values import NOTHING, Library, Net, Optimizer, Routine, State, Tensor, Thing, Unknown, Weight, mixed
 from .gradients import stepped_by
 from .known_numbers import plain_of
 from .networks import function_of, layer, loaded, make_layer
@@ -38,7 +39,9 @@ def _of(*parts: str) -> tuple[str, ...]:
 
 @function("Input", of=KERAS)
 def _input(call: Call) -> Any:
-    return Tensor(held=frozenset((SYMBOL,)), done=("Input",))
+    made = Tensor(held=frozenset((SYMBOL,)), done=("Input",), mark=marks.of_input(call.machine.symbols))
+    call.machine.symbols += 1
+    return made
 
 
 @function("*", of=_of("layers."))
@@ -92,7 +95,10 @@ def _loss_called(call: Call) -> Any:
     whole = reduction not in ("none", None) or reduction is None
     if isinstance(reduction, Library):
         whole = reduction.last != "NONE"
-    return loss_of(call.machine, owner.name, [*call.given, *call.named.values()], whole=whole)
+    made = loss_of(call.machine, owner.name, [*call.given, *call.named.values()], whole=whole)
+    if isinstance(made, Tensor):
+        made.mark = mixed(made.mark, marks.settings(call.machine, owner.name, [], owner.named))
+    return made
 
 
 def loss_of(machine: Machine, name: str, given: list[Any], *, whole: bool = True) -> Any:
@@ -256,6 +262,8 @@ def _symbolic(machine: Machine, net: Net, given: list[Any], named: Named) -> Ten
         net.layer or net.kind.node.name, list(machine.tensors([*given, *named.values()]))
     )
     made.held = made.held | {f"{_LAYER}{net.serial}"}
+    if net.layer:
+        made.mark = marks.layer(machine, net, given, named, modal=False)
     made.deps, made.scalar, made.rows = NOTHING, False, None
     told = named.get("training")
     if isinstance(told, bool):
@@ -277,7 +285,9 @@ def _through(machine: Machine, net: Net, given: list[Any], named: Named, node: a
         return [held.like() for _ in outputs]
     if isinstance(outputs, dict):
         return {k: held.like() for k in outputs}
-    return held.like(done=outputs.done if isinstance(outputs, Tensor) else held.done)
+    if isinstance(outputs, Tensor):
+        return held.like(done=outputs.done, mark=outputs.mark)
+    return held.like(done=held.done)
 
 
 # ------------------------------------------------------------------------------------ fields

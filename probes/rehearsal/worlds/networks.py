@@ -7,20 +7,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...script_diff.vocabulary import word_set
+from .. import marks
 from ..asking import FORWARD
 from ..forms import of_function, of_layer
 from ..journal import Backward, Loaded, Switched, Taken
 from ..libraries import Call, function, method
 from ..objects import ASLEEP, home_of
-from ..values import (
-    NOTHING,
-    Net,
-    Routine,
-    State,
-    Tensor,
-    Unknown,
-    Weight,
-)
+from ..values import NOTHING, Net, Routine, State, Tensor, Unknown, Weight, mixed
 from .known_numbers import computed
 
 if TYPE_CHECKING:
@@ -176,7 +169,7 @@ def _fill(machine: Machine, made: Net, given: list[Any], node: ast.AST) -> None:
 def layer(machine: Machine, net: Net, given: list[Any], named: Named, node: ast.AST) -> Any:
     """What a layer of a library gives to what it is given."""
     if net.layer.endswith("Loss") or "CrossEntropy" in net.layer:
-        return function_of(machine, net.layer, given, named, node)
+        return marks.of_loss(machine, net, given, named, function_of(machine, net.layer, given, named, node))
     if net.home == "mindspore":
         from .mindspore import cell_asked
 
@@ -201,13 +194,17 @@ def _given_by(machine: Machine, net: Net, given: list[Any], named: Named, node: 
         machine.modal[-1].append((net.layer, net.mode))
     found = list(machine.tensors([*given, *named.values()]))
     made = machine.joined_tensors(net.layer, found) if found else Tensor(done=(net.layer,))
+    made.mark = marks.layer(machine, net, given, named, modal=bool(MODAL.match(net.layer)) or net.opaque)
     if machine.graph:
         made.deps = made.deps | frozenset(w.serial for w in net.parameters() if w.trains)
     made.scalar = False
     made.form = of_layer(net, given)
     if net.layer in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell") and net.home != "keras":
-        state: Any = (made.like(), made.like()) if net.layer == "LSTM" else made.like()
-        return (made.like(), made.like()) if net.layer == "LSTMCell" else (made, state)
+        state: Any = made.like(mark=mixed(made.mark, "state"))
+        cell = made.like(mark=mixed(made.mark, "cell"))
+        if net.layer == "LSTM":
+            state = (state, cell)
+        return (made, cell) if net.layer == "LSTMCell" else (made, state)
     return made
 
 
@@ -226,6 +223,7 @@ def function_of(machine: Machine, name: str, given: list[Any], named: Named, nod
     if not found:
         return Unknown(name)
     made = machine.joined_tensors(name, found)
+    made.mark = marks.called(machine, name, given, named)
     if machine.numbers is not None:
         made.number = computed(name, given, named)
     of_function(machine, name, given, named, made)

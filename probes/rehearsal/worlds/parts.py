@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import marks
 from ..forms import of_part
-from ..values import Series, Tensor, Unknown
+from ..values import Series, Tensor, Unknown, mixed
 from .columns import column_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
     """A part of an array. Rows of places that are not known are a guess."""
     first = index[0] if isinstance(index, tuple) and index else index
     made = held.then("part", number=None, form=of_part(held, index))
+    made.mark = marks.part(machine, held, index)
     if isinstance(first, str):
         made.held = frozenset((*held.held, first)) if not held.asked else held.held
         return _of_side(machine, made, first)
@@ -57,6 +59,11 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
             made.vague = True
     except (IndexError, TypeError, ValueError):
         made.rows = None
+    if made.rows is not None and first is index and held.table > 0 and not (held.asked or made.vague):
+        # which rows they are is known; those of a batch are another thing than those of a part of the data
+        batch = bool(machine.loops or machine.sampling)
+        whole = marks.of_tensor(machine, held)
+        made.mark = whole if batch else mixed("rows", whole, str(made.rows.tolist()))
     return made
 
 

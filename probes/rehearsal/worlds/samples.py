@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import marks
 from ..libraries import Call, function, method
-from ..values import Data, Instance, Loader, Tensor, Thing, Unknown
+from ..values import Data, Instance, Loader, Tensor, Thing, Unknown, mixed
 from .modules import Path
 from .parts import several
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..machine import Machine
 
 Named = dict[str, Any]
-_DATA = ("torch.utils.data.", "torch_geometric.loader", "torch_geometric.data", "monai.data.")
+_DATA = ("torch.utils.data.", "paddle.io.", "torch_geometric.loader", "torch_geometric.data", "monai.data.")
 
 
 @function("TensorDataset", of=_DATA)
@@ -114,7 +115,9 @@ def _known_set(call: Call) -> Any:
         f"{call.callee.last}:{folder}:{side if isinstance(side, (bool, str)) else '?'}"
     )
     made = Data(np.arange(call.machine.tables[table][1]), table, call.node, None, call.callee.last)
-    made.transform = call.named.get("transform")  # type: ignore[attr-defined]
+    place = 1 if call.callee.last == "ImageFolder" else 2
+    given = call.given[place] if len(call.given) > place else None
+    made.transform = call.named.get("transform", given)  # type: ignore[attr-defined]
     return made
 
 
@@ -204,8 +207,9 @@ def _at(machine: Machine, held: Any, index: Any, node: ast.AST) -> Any:
     if isinstance(index, Tensor) and isinstance(index.number, np.ndarray):
         machine.by_name[f"object {id(held)}"] = held
         table = machine.table(f"object {id(held)}")
-        return Tensor(index.number, table, held=frozenset((f"{getattr(held, 'key', 'data')}[]",)))
-    return Unknown("sample")
+        mark = mixed("sample", marks.plain(machine, held))
+        return Tensor(index.number, table, held=frozenset((f"{getattr(held, 'key', 'data')}[]",)), mark=mark)
+    return Unknown("sample", mixed("sample", marks.plain(machine, held)))
 
 
 def _of_known(machine: Machine, data: Data, places: Any) -> Any:
@@ -213,8 +217,9 @@ def _of_known(machine: Machine, data: Data, places: Any) -> Any:
         rows = np.atleast_1d(data.rows[np.asarray(places)])
     except (IndexError, TypeError, ValueError):
         rows = None
-    picture: Any = Tensor(rows, data.table, held=frozenset(("input",)))
-    label: Any = Tensor(rows, data.table, held=frozenset(("label",)))
+    name = machine.tables.get(data.table, ("",))[0]
+    picture: Any = Tensor(rows, data.table, held=frozenset(("input",)), mark=mixed("input of", name))
+    label: Any = Tensor(rows, data.table, held=frozenset(("label",)), mark=mixed("label of", name))
     transform = getattr(data, "transform", None)
     if transform is not None:
         made = machine.call(transform, [picture], {}, data.node)
@@ -351,7 +356,8 @@ def fixed(machine: Machine, held: Any, data: Any, places: np.ndarray) -> Any:
         return list(held)
     if isinstance(held, Unknown):
         table = machine.table(f"data {id(data)}")
-        return Tensor(places, table, held=frozenset(("sample",)))
+        mark = mixed("sample", marks.plain(machine, held))
+        return Tensor(places, table, held=frozenset(("sample",)), mark=mark)
     return held
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...made_numbers.arrays import Pair
 from ...script_diff.vocabulary import word_set
+from .. import marks
 from ..expressions import PLAIN
 from ..forms import after
 from ..libraries import Call, function, method
@@ -150,6 +151,7 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
     if name in _DRAWS:
         return machine.joined_tensors(name, found).like(drawn=True, deps=NOTHING)
     made = changed(machine, name, given, named, found)
+    made.mark = marks.called(machine, name, given, named)
     if len(found) == 1 and given and found[0] is given[0]:
         made.form = after(name, given, named)
     if name in STATISTICS and len(found) == 1 and not (made.asked or made.deps):
@@ -337,9 +339,9 @@ def _parts(call: Call) -> Any:
             and call.given[0] > 0
         ):
             cuts = list(range(call.given[0], len(held.rows), call.given[0]))
-            return [held.then("split", rows=r) for r in np.split(held.rows, cuts)]
-        return [held.then("split", rows=r) for r in np.array_split(held.rows, min(count, 64))]
-    return [held.then("split") for _ in range(min(count, 8))]
+            return marks.numbered([held.then("split", rows=r) for r in np.split(held.rows, cuts)])
+        return marks.numbered([held.then("split", rows=r) for r in np.array_split(held.rows, min(count, 64))])
+    return marks.numbered([held.then("split") for _ in range(min(count, 8))])
 
 
 _CHANGES = word_set(
@@ -380,6 +382,7 @@ def _in_place(call: Call) -> Any:
         )
     else:
         made = call.machine.joined_tensors(name.rstrip("_"), [held, *others])
+        made.mark = marks.called(call.machine, name.rstrip("_"), [held, *call.given], call.named)
         if name == "copy_" and others:
             made = others[0].like()
         held.become(made)
@@ -415,6 +418,9 @@ def _any_method(call: Call) -> Any:
 # ------------------------------------------------------------------------------------ fields and items
 
 
+_FIELDS = word_set("T mT H real values logits logit loss sample predictions last_hidden_state pooler_output")
+
+
 def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
     """A field of one of our objects, or None where it is a method."""
     from .sklearn import Fitted, fitted_field
@@ -426,20 +432,7 @@ def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
     if isinstance(owner, Tensor):
         if name == "shape":
             return shape_of(owner)
-        if name in (
-            "T",
-            "mT",
-            "H",
-            "real",
-            "values",
-            "logits",
-            "logit",
-            "loss",
-            "sample",
-            "predictions",
-            "last_hidden_state",
-            "pooler_output",
-        ):
+        if name in _FIELDS:
             if name == "values" and not owner.asked:
                 return None
             return owner.like(
@@ -543,6 +536,7 @@ def set_item(machine: Machine, owner: Any, index: Any, value: Any, node: ast.AST
         whole = isinstance(owner.number, np.ndarray)
         everything = index is Ellipsis or (isinstance(index, slice) and index == slice(None))
         made = machine.joined_tensors("set", others if everything else [owner, *others])
+        made.mark = marks.of_set(machine, owner, index, value)
         if isinstance(value, Tensor) and value.number is not None and np.size(value.number) == 1:
             value = float(value.number)
         if whole and isinstance(value, (bool, int, float)) and not isinstance(index, Unknown):
@@ -575,8 +569,9 @@ def items_of(machine: Machine, value: Any) -> list[Any] | None:
         if machine.numbers is not None and (each := each_of(value)) is not None:
             return each
         if value.asked or value.rows is None:
-            return [value.then("item") for _ in range(2)]
-        return [value.then("item", rows=value.rows[i : i + 1]) for i in range(min(len(value.rows), 3))]
+            return marks.numbered([value.then("item") for _ in range(2)])
+        few = range(min(len(value.rows), 3))
+        return marks.numbered([value.then("item", rows=value.rows[i : i + 1]) for i in few])
     if isinstance(value, Thing) and "predictions" in value.fields:
         return [value.fields["predictions"], value.fields.get("label_ids")]
     if isinstance(value, Net):
