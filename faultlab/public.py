@@ -77,6 +77,7 @@ PARTS = (
     "nineteenth",
     "twentieth",
     "twentyfirst",
+    "twentysecond",
     "started",
 )
 FEW = {
@@ -93,6 +94,7 @@ FEW = {
     "nineteenth": 6,
     "twentieth": 6,
     "twentyfirst": 6,
+    "twentysecond": 6,
     "started": 8,
 }  # scripts of one package where a part takes fewer, for many authors with a few each
 ALARM = 0.5  # probability from which a cause is claimed

@@ -178,7 +178,7 @@ def test_two_equal_runs_and_a_healthy_monitor_stay_silent(capsys: pytest.Capture
 @REAL
 def test_what_msprobe_found_itself_is_evidence(capsys: pytest.CaptureFixture[str]) -> None:
     found = states(capsys, SHARED / "msprobe_pt" / "overflow" / "nan")
-    assert found["dump-first-bad-operator"] == "present"
+    assert found["dump-zero-met"] == "present"  # a division by zero, and no overflow
     out = told(capsys, SHARED / "msprobe_monitor" / "spike", "-f", "markdown")
     assert "first to make" in out and states(capsys, SHARED / "msprobe_monitor" / "spike")[
         "dump-first-bad-operator"

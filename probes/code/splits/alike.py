@@ -84,6 +84,7 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
 
 
 _Change = ast.Assign | ast.AugAssign
+_LAYS_OUT = frozenset(("reshape", "view", "unflatten", "expand", "resize"))  # values stay what they are
 
 
 def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Change]]:
@@ -148,6 +149,8 @@ def _calculates(node: ast.AST) -> bool:
         return _calculates(node.value)
     if isinstance(node, ast.Call) and last_name(node.func) in ("range", "arange", "len"):
         return False
+    if isinstance(node, ast.Call) and last_name(node.func) in _LAYS_OUT:
+        return isinstance(node.func, ast.Attribute) and _calculates(node.func.value)  # sizes are no values
     return any(_calculates(child) for child in ast.iter_child_nodes(node))
 
 

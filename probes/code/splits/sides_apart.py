@@ -25,9 +25,21 @@ def inputs_apart(source: Script) -> Finding | None:
     batch = batches_apart(source)
     in_use = tuple(one for one in inputs_in_use(source) if not one.label)
     for one in (*differences(source), *((batch,) if batch is not None else ()), *in_use):
-        if one.kind != "numbering" and not _of_classes(one) and not _scaled_back(source, one):
+        if one.kind != "numbering" and not (_of_classes(one) or _scaled_back(source, one) or _of_sizes(one)):
             return _finding(source, one)
     return None
+
+
+def _of_sizes(one: Apart) -> bool:
+    """`self.dev_slice = int(len(self.df) * share)`: how many rows a side has is not done to them."""
+    return any(
+        isinstance(node, ast.BinOp) and any(_is_count(side) for side in (node.left, node.right))
+        for node in (one.train, one.held)
+    )
+
+
+def _is_count(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
 
 
 def labels_apart(source: Script) -> Finding | None:

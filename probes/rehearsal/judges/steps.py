@@ -14,6 +14,8 @@ def stale_gradients(machine: Machine) -> Iterator[Verdict]:
     """A step moves weights by gradients that an earlier step has used already: they are not cleared."""
     steps = [e for e in machine.journal.of(Stepped) if e.optimizer.name != "LBFGS"]
     again = [e for e in steps if e.stale]
+    if machine.gradients_read:
+        return  # they may be set to zero by hand
     if again and optimizers(machine) is not None and not any(e.guessed for e in again[:1]):
         cleared = machine.journal.of(Cleared)
         if len(again) >= len(steps) - 2 or not cleared:

@@ -61,7 +61,7 @@ def _two(**changed: str) -> str:
     [
         ({}, A),
         ({"CLEAR": "pass"}, P),  # the other class clears its own
-        ({"CLEAR": "pass", "BEFORE": "optimizer.zero_grad()"}, A),  # once per epoch: told by no call here
+        ({"CLEAR": "pass", "BEFORE": "optimizer.zero_grad()"}, P),  # once per epoch
         ({"CLEAR": "pass", "STEP": "optimizer.step(); reset_grads(model)"}, A),
         ({"CLEAR": "pass", "STEP": "optimizer.step(); helper.apply_and_clear(optimizer)"}, A),
         (

@@ -807,3 +807,57 @@ def test_a_trainer_gives_back_the_model_that_it_was_given(given: str, made: str,
     text = TAUGHT.replace("{GIVEN}", given).replace("{MADE}", made)
 
     assert (state("script-pretrained-lost", text) == P) is told
+
+
+# ---------------------------------------------------------------- shapes and sizes are no processing
+
+SIZES = """
+import numpy as np
+import torch
+
+def load():
+    data = np.load("x.npy")
+    train, dev = int(len(data) * 0.8), int(len(data) * 0.1)
+    trainX, testX = data[:train], data[train:]
+    trainX = trainX.reshape(50, 20, 3)
+    {TEST}
+    return trainX, testX
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "told"),
+    [
+        ("testX = testX.reshape(1, 2 * 20, 3)", False),
+        ("testX = testX / 2.5", True),
+        ("testX = (testX / 2.5).reshape(1, 2 * 20, 3)", True),
+    ],
+)
+def test_another_shape_is_no_other_processing(test: str, told: bool) -> None:
+    assert (state("script-splits-processed-differently", SIZES.replace("{TEST}", test)) == P) is told
+
+
+LENGTHS = """
+import torch
+from torch.utils.data import Dataset
+
+class Hours(Dataset):
+    def __init__(self, df, part, held=0.1):
+        self.df = df
+        self.dev_slice = int(len(self.df) * held)
+        self.train_slice = int(len(self.df) * (1 - 2 * held))
+        ends = self.train_slice + self.dev_slice
+        self.rows = df[: self.train_slice] if part == "train" else df[self.train_slice : ends]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return torch.tensor(self.rows[i])
+
+train, dev = Hours(df, "train"), Hours(df, "dev")
+"""
+
+
+def test_sizes_of_sides_are_not_done_to_them() -> None:
+    assert state("script-splits-processed-differently", LENGTHS) != P
