@@ -6,8 +6,9 @@ What random draws decide is compared by its shape: how many rows, from one stret
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -58,8 +59,9 @@ def facts(source: Script) -> Facts:
     "inputs-scored": how what is asked was made of data; "loss": how losses are made of answers and data;
     "optimizer": its kind, settings and weights; "schedule": those of rates and when they go on; "steps": of
     how many gradients each step is made, and when they are cleared; "modes": in which mode is trained and
-    scored; "rows": how many rows are learnt from and scored, in which order, how many of both; "statistics":
-    of which of these rows they are taken; "figures": how each figure is made, of which answers.
+    scored; "rows": how many rows are learnt from and scored, in which order, how many of both; "parting": the
+    same where both are rows of tables that were read, not of what the program made itself; "statistics": of
+    which of these rows they are taken, and of how many; "figures": how each figure is made, of which answers.
     """
     return facts_of(rehearsed(source))
 
@@ -86,6 +88,7 @@ def facts_of(machine: Machine) -> Facts:
         "steps": _steps(machine),
         "modes": (_modes(lessons), _modes(scored)),
         "rows": _rows(machine, lessons, scored),
+        "parting": _parting(machine, lessons, scored),
         "statistics": _statistics(machine, lessons, scored),
         "figures": _figures(machine, learnt),
     }
@@ -246,8 +249,42 @@ def _order(asked: list[Tensor]) -> Hashable:
     return rising, again, sum(len(r) for r in rows), len(rows)
 
 
+# tables of what a program made: where their rows are from is not known
+_OWN = re.compile(r"^(?:data|object) ")
+
+
+def _parting(machine: Machine, lessons: list[Asked], scored: list[Asked]) -> Hashable:
+    """How the rows of one table are dealt to learning and scoring, of all and of each network."""
+    learnt, held = (
+        {t.table for t in machine.tensors([a.given for a in asks]) if t.rows is not None and t.table > 0}
+        for asks in (lessons, scored)
+    )
+    if not learnt & held or any(_OWN.match(machine.tables[t][0]) for t in learnt | held):
+        return None
+    return _rows(machine, lessons, scored), _each_network(_rows, machine, lessons, scored)
+
+
+def _each_network(
+    told: Callable[[Machine, list[Asked], list[Asked]], Hashable],
+    machine: Machine,
+    lessons: list[Asked],
+    scored: list[Asked],
+) -> Hashable:
+    """A fact of each network by itself: of several folds each has rows of its own."""
+    return tuple(
+        told(machine, [a for a in lessons if a.net is net], [a for a in scored if a.net is net])
+        for net in dict.fromkeys(a.net for a in lessons)
+    )
+
+
 def _statistics(machine: Machine, lessons: list[Asked], scored: list[Asked]) -> Hashable:
-    """The rows that statistics are of: those learnt from, those scored, or more."""
+    """The rows that statistics are of, as all networks and as each of them is taught."""
+    whole = _statistics_of(machine, lessons, scored)
+    return None if whole is None else (whole, _each_network(_statistics_of, machine, lessons, scored))
+
+
+def _statistics_of(machine: Machine, lessons: list[Asked], scored: list[Asked]) -> Hashable:
+    """The rows that statistics are of: those learnt from, those scored, or more, and how many they are."""
     sides = [list(machine.tensors([a.given for a in asks])) for asks in (lessons, scored)]
     rows = [{(t.table, r) for t in side for r in _numbers(t)} for side in sides]
     fits = [frozenset().union(*(t.fits for t in side)) for side in sides]
@@ -256,7 +293,8 @@ def _statistics(machine: Machine, lessons: list[Asked], scored: list[Asked]) -> 
     told = []
     for side in fits:
         of = {(machine.fits[f].table, int(r)) for f in side for r in machine.fits[f].rows}
-        told.append((bool(side), of <= rows[0], bool(of & rows[1]), rows[0] <= of))
+        counts = frozenset(len(machine.fits[f].rows) for f in side)
+        told.append((bool(side), of <= rows[0], bool(of & rows[1]), rows[0] <= of, counts))
     return (*told, fits[0] == fits[1])
 
 

@@ -71,6 +71,7 @@ class Expressions:
         self.texts: dict[ast.JoinedStr, list[tuple[str, Any]]] = {}
         self.clock = 0
         self.without: frozenset[ast.AST] = frozenset()
+        self.counts: set[ast.AST] = set()  # expressions that were plain numbers, not written out
 
     # ------------------------------------------------------------------------------------ bookkeeping
 
@@ -120,10 +121,13 @@ class Expressions:
         if known is None:
             return Unknown(type(node).__name__)
         try:
-            return known(node, scope)
+            made = known(node, scope)
         except ODD as error:
             self.journal.notes.append(f"{getattr(node, 'lineno', 0)}: {type(error).__name__}: {error}"[:200])
             return Unknown(ast.unparse(node)[:60])
+        if type(made) in (int, float) and not isinstance(node, ast.Constant):
+            self.counts.add(node)
+        return made
 
     def _of_constant(self, node: ast.Constant, scope: Scope) -> Any:
         return node.value

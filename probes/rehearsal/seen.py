@@ -43,6 +43,19 @@ def seen(
     return all(_goes_into(source, node, asked) for source, node in found)
 
 
+def counted(mine: Script, theirs: Script, places: Iterable[tuple[Place | None, Place | None]]) -> bool:
+    """Whether something there was a plain number that is not written out: perhaps a made-up length."""
+    return any(
+        node in rehearsed(source).counts
+        for pair in dict.fromkeys(places)
+        for source, place in zip((mine, theirs), pair, strict=True)
+        for statement in _written(source, place)
+        for inner in ast.iter_child_nodes(statement)
+        if not isinstance(inner, ast.stmt)
+        for node in walk(inner)
+    )
+
+
 def gone_through(mine: Script, theirs: Script) -> bool:
     """Whether all functions that the other program has not, or has otherwise, were gone through."""
     known = {ast.dump(f) for f in theirs.of(ast.FunctionDef, ast.AsyncFunctionDef)}

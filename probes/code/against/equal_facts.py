@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...rehearsal.compare import alike
-from ...rehearsal.seen import gone_through, seen
+from ...rehearsal.compare import alike, apart
+from ...rehearsal.seen import counted, gone_through, seen
 from ...script_diff.edit import Edit
 from ...script_diff.vocabulary import word_set
 from ...scripts.syntax import Script
@@ -42,10 +42,15 @@ _ABOUT: dict[str, tuple[str, ...]] = {
     **_about("clearing-left-out step-order update-conditional", *_UPDATE),
     **_about("mode", "modes", *_NETWORK),
     **_about(
-        "shuffling split-by-order split fewer-samples samples-dropped filter-left-out part-undivided "
-        "border-crossed evaluates-other-part preprocessing preprocessing-training evaluation-inputs "
+        "shuffling preprocessing preprocessing-training evaluation-inputs "
         "evaluation-data-made target-in-inputs inputs-shifted inputs-overwritten side-asked augmentation "
         "channel-order targets-made labels-moved target-shifted normalisation-values",
+        *_ROWS,
+    ),
+    **_about(
+        "split-by-order split fewer-samples samples-dropped filter-left-out part-undivided border-crossed "
+        "evaluates-other-part",
+        "parting",
         *_ROWS,
     ),
     **_about(
@@ -55,6 +60,9 @@ _ABOUT: dict[str, tuple[str, ...]] = {
     ),
     **_about("metric metric-reset judged-among-all", "figures", "modes", "rows"),
 }
+# lengths are made up in a rehearsal: what is counted or divided by may be alike there and nowhere else
+_COUNTED = frozenset(("metric", "metric-reset", "judged-among-all", "loss-divided", "loss-weight"))
+_DEEPER = frozenset(("statistics", "parting"))  # where they differ, rows that look alike may not be
 _FORMAT = re.compile(r"(?i)scale|half|float16|autocast|amp\b|precision")  # of numbers: no fact tells it
 
 
@@ -63,6 +71,9 @@ def alike_in_effect(kind: str, edits: Sequence[Edit], mine: Script, theirs: Scri
     asked = _ABOUT.get(kind)
     if asked is None or any(_FORMAT.search(w) for e in edits for w in e.gone | e.new):
         return False
+    if {"rows", "figures"}.intersection(asked) and not _DEEPER.isdisjoint(apart(mine, theirs)):
+        return False
     if not alike(mine, theirs).issuperset(asked) or not gone_through(mine, theirs):
         return False
-    return seen(mine, theirs, [(e.mine, e.theirs) for e in edits], asked)
+    places = [(e.mine, e.theirs) for e in edits]
+    return not (kind in _COUNTED and counted(mine, theirs, places)) and seen(mine, theirs, places, asked)
