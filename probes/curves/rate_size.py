@@ -152,6 +152,13 @@ _PROCESSES = re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:gpytorch|gpflow|bot
 _CLIPPED = 30.0
 
 
+# Optimizers whose rate is a factor of steps that they find themselves, 1 by default: torch.optim.Adadelta and
+# LBFGS, Prodigy (Mishchenko and Defazio 2023), D-Adaptation.
+_OF_ONE = frozenset(
+    {"adadelta", "lbfgs", "prodigy", "dadaptadam", "dadaptsgd", "dadaptadagrad", "dadaptlion"}
+)
+
+
 def _models_language(run: Run) -> bool:
     """Whether a perplexity is logged, and nothing of how gradients are clipped."""
     told = any(name.endswith("/perplexity") for name in run.series)
@@ -167,6 +174,10 @@ def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = 
         return unknown(f"{text}; Gaussian processes are fitted with rates of 0.1", value=value, **rest)
     limits = _limits(view.run, adam, sgd, upper=True)
     kind = family(view.run)
+    if (own := value_of(view.run, "optimizer")) in _OF_ONE and value <= 1.0:
+        return absent(
+            f"{text}; {own} finds its own steps, and 1 leaves them as they are", value=value, **rest
+        )
     low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
     name = kind or "any optimizer"
     if kind is None and high <= value <= _CLIPPED and _models_language(view.run):

@@ -351,3 +351,14 @@ def test_rates_of_recurrent_language_models(value: float, others: list[str], sta
     curves = [lr(np.full(N, value)), *(series(name, np.linspace(300, 100, N)) for name in others)]
 
     assert str(rate_size.lr_very_large(View(run(curves)), adam=0.1, sgd=10.0).state) == state
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "value", "found"),
+    [("adadelta", 1.0, False), ("prodigy", 1.0, False), ("adadelta", 30.0, True), ("sgd", 1.0, True)],
+)
+def test_a_rate_of_one_that_is_a_factor(optimizer: str, value: float, found: bool) -> None:
+    """Adadelta and its like find their steps themselves; 1 is what they begin with."""
+    made = run([], {"optimizer": optimizer, "learning_rate": value})
+
+    assert ("lr-very-large" in present("learning_rate", made)) is found
