@@ -93,7 +93,6 @@ class Machine(Objects):
         self.versions = 0
         self.backwards = 0
         self.drawn = 0
-        self.chosen = False  # one of several classes or functions was taken, by a setting that is not known
         self.first_uses: dict[tuple[str, int], int] = {}  # weights and layers in the order of a question
         self.questions: dict[tuple[int, tuple[int, ...]], int] = {}  # networks and what they are asked of
         self.symbols = 0  # inputs of networks that were made of calls
@@ -288,8 +287,7 @@ class Machine(Objects):
             if key in owner:
                 return owner[key]
             if isinstance(index, Unknown) and owner and all(_is_choice(v) for v in owner.values()):
-                self.chosen = True
-                return next(iter(owner.values()))
+                return next(iter(owner.values()))  # one of several classes, by a setting that is not known
             return self.missing(owner, key, node)
         if isinstance(owner, (list, tuple, str, range)):
             if isinstance(index, (int, slice)):
