@@ -146,7 +146,8 @@ def _optimizers(machine: Machine) -> Hashable:
 
 def _kinds(weights: Iterable[Any]) -> Hashable:
     """Weights by what they are, not by what they are called."""
-    return tuple(sorted((w.name, w.trains, w.ndim or 0) for w in weights if isinstance(w, Weight)))
+    found = ((w.name, w.trains, w.ndim or 0) for w in weights if isinstance(w, Weight))
+    return tuple(sorted(found, key=repr))
 
 
 def _settings(machine: Machine, name: str, given: dict[str, Any]) -> Hashable:

@@ -99,7 +99,7 @@ def settings(machine: Machine, name: str, given: list[Any], named: Named) -> tup
         if key in NO_MATTER or key in _FOLLOWS or (key in defaults and _label(value) == defaults[key]):
             continue
         kept.append((key, plain(machine, value)))
-    return tuple(sorted(kept, key=lambda k: k[0]))
+    return tuple(sorted(kept, key=lambda k: repr(k[0])))  # a key may be anything that was computed
 
 
 _CONVOLUTION = re.compile(r"^Conv[123]d$")
@@ -194,7 +194,7 @@ def layer(machine: Machine, net: Net, given: list[Any], named: Named, *, modal: 
         # named as the function names them, which has what it works on first
         own = dict(settings(machine, name, list(net.given), inner))
         name = "dropout" if name in _DROPOUT else name_of(name)
-        made = mixed(name, tuple(sorted({"#0": asked[0] if asked else None, **own}.items())))
+        made = mixed(name, tuple(sorted({"#0": asked[0] if asked else None, **own}.items(), key=repr)))
         if modal and not net.mode:
             made = mixed("not training", made)
     else:

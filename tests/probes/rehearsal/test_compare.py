@@ -4,6 +4,8 @@ import pytest
 
 from traindoctor.engine.model import Place
 from traindoctor.probes.rehearsal.compare import alike, apart, facts
+from traindoctor.probes.rehearsal.machine import rehearsed
+from traindoctor.probes.rehearsal.marks import settings
 from traindoctor.probes.rehearsal.seen import gone_through, seen
 from traindoctor.probes.scripts.project import programs
 from traindoctor.probes.scripts.syntax import Script
@@ -168,3 +170,10 @@ def test_rates_that_a_function_gives_are_worked_out() -> None:
     assert "schedule" in alike(script(one), script(other))
     assert "schedule" in apart(script(one), script())
     assert "schedule" not in alike(script(more), script(one))
+
+
+def test_settings_under_keys_of_several_kinds_compare_too() -> None:
+    """A group may hold something under a key that was computed; it stops no comparison."""
+    machine = rehearsed(script())
+
+    assert len(settings(machine, "Adam", [], {("names", 1): 0.5, "lr": 0.25})) == 2
