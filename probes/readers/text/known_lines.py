@@ -1,7 +1,8 @@
 """Lines of programs that many people train with, whose names and numbers no general reading tells apart.
 
 Each row says how such a line is known, and how its numbers are written out with the names that they have.
-Lines stay lines. The layouts are facts of the programs' own printing; what prints each is named beside it.
+Lines stay lines, and no pattern goes back over more than some hundred characters. The layouts are facts of
+the programs' own printing; what prints each is named beside it.
 """
 
 from __future__ import annotations
@@ -95,18 +96,26 @@ _KNOWN = (
     # PyTorch's tutorial on translation with sequences
     _known(b" (- ", rb"^\d+m \d+s \(- -?\d+m \d+s\) \((\d+) \d+%\) (" + _N + rb")$", rb"step \1 loss: \2"),
     # DeepXDE
-    _known(b"]", rb"^(\d+)\s+" + _LIST + rb"\s+" + _LIST + rb"\s+\[.*\]\s*$", _sums),
-    # BasicSR and what is built on it
+    _known(b"]", rb"^(\d+)[ \t]+" + _LIST + rb"[ \t]+" + _LIST + rb"[ \t]+\[.*\][ \t]*$", _sums),
+    # BasicSR and what is built on it; a comma stands in its iterations and behind them
     _known(
         b"[epoch:",
-        rb"(\[epoch: *\d+, iter: *[\d,]+, lr:\(.*?\)\].*?\] )(.*)$",
-        lambda m: m.group(1) + re.sub(rb"\bl_(\w+): ", rb"loss_\1: ", m.group(2)),
+        rb"^(.{0,200}?\[epoch: {0,9}\d+, iter: {0,9})([\d,]+)(, lr:\([^()\n]{1,99}\)\] "
+        rb"\[[^\[\]\n]{0,200}\] )(.*)$",
+        lambda m: (
+            m.group(1)
+            + m.group(2).replace(b",", b"")
+            + m.group(3)
+            + re.sub(rb"\bl_(\w+): ", rb"loss_\1: ", m.group(4))
+        ),
     ),
-    _known(b"# psnr: ", rb"^\s*# (psnr|ssim|lpips|niqe): (" + _N + rb")\s+Best: .*$", rb"\teval \1: \2"),
+    _known(
+        b"# psnr: ", rb"^[ \t]*# (psnr|ssim|lpips|niqe): (" + _N + rb")[ \t]+Best: .*$", rb"\teval \1: \2"
+    ),
     # the tutorial on image captions by sgrvinod, and its descendants
     _known(
         b"* LOSS - ",
-        rb"^\s*\* LOSS - (" + _N + rb"), (TOP-\d) ACCURACY - (" + _N + rb")",
+        rb"^[ \t]*\* LOSS - (" + _N + rb"), (TOP-\d) ACCURACY - (" + _N + rb")",
         rb"eval loss: \1, eval \2 accuracy: \3",
     ),
     # Informer and the Time-Series-Library
@@ -117,9 +126,9 @@ _KNOWN = (
 _QUOTES = {b"\xe2\x80\x98": b"'", b"\xe2\x80\x99": b"'", b"\xe2\x80\x9c": b'"', b"\xe2\x80\x9d": b'"'}
 _CURLED = re.compile(rb"[{,]\s*\xe2\x80[\x98\x9c][\w/ .-]+\xe2\x80[\x99\x9d]\s*:")
 _SIDES = re.compile(
-    rb"^(.*\bloss: *"
+    rb"^(.{0,200}?\bloss: {0,9}"
     + _N
-    + rb",? .*?)\bTrain: *([01]\.\d+),? +Val: *([01]\.\d+)(?:,? +(Test): *([01]\.\d+))?",
+    + rb",? .{0,200}?)\bTrain: *([01]\.\d+),? +Val: *([01]\.\d+)(?:,? +(Test): *([01]\.\d+))?",
     re.MULTILINE | re.IGNORECASE,
 )
 _BOOSTED = re.compile(

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from traindoctor.probes.readers.text import known_lines
+
 from ._text import curve, events, names, points, read
 
 ROWS = range(1, 13)
@@ -171,7 +173,7 @@ def test_short_names_of_losses(tmp_path: Path) -> None:
         ),
     )
 
-    assert len(curve(content, "train/loss/pix")) == 12
+    assert [p[0] for p in points(content, "train/loss/pix")] == [1000.0 * i for i in ROWS]
     assert [v for _, v in points(content, "eval/psnr")][:2] == [30.1, 30.2]
 
 
@@ -322,3 +324,22 @@ def test_nan_at_the_end_of_a_sentence(tmp_path: Path) -> None:
     )
 
     assert [v == v for _, v in points(content, "train/loss")] == [True] * 7 + [False] * 5
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2021-05-01 10:11:12,123 INFO: Set5\n\n\t # psnr: 30.12\tBest: 31.2 @ 5000 iter\n",
+        "\n * LOSS - 3.1, TOP-5 ACCURACY - 71.2, BLEU-4 - 0.2\n\n",
+        "1000      [1.00e-01, 2.00e-01]    [1.00e-01]    []\n\n",
+    ],
+)
+def test_lines_stay_lines(line: str) -> None:
+    """Empty lines around what is written out stand where they stood: places in the file are told by them."""
+    data = line.encode() * 4
+    written = known_lines.written_out(data, len(data))
+
+    assert written != data
+    assert [n for n, row in enumerate(data.split(b"\n")) if not row] == [
+        n for n, row in enumerate(written.split(b"\n")) if not row
+    ]
