@@ -88,8 +88,8 @@ def beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 100
     if isinstance(pairs, str):
         return unknown(pairs)
     for split, loss, values, right in pairs:
-        first = float(np.min(values[: max(2, round(part * len(values)))]))
-        share = float(np.median(right[: max(2, round(part * len(right)))]))
+        first = float(np.min(values[: _size(values, part)]))
+        share = float(np.median(right[: _size(right, part)]))
         bound = _fano(run, share, classes)
         words = (
             f"{loss.name} begins at {first:.4g} with {split}/accuracy at {share:.3g};"
@@ -107,12 +107,17 @@ def beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 100
     return absent(seen) if seen else unknown("no loss and accuracy of the same data were logged")
 
 
+def _size(values: Floats, part: float) -> int:
+    """How many points a part of a curve holds, two at least."""
+    return max(2, round(part * len(values)))
+
+
 def _as_far_in_the_end(
     run: Run, values: Floats, right: Floats, times: float, part: float, classes: int
 ) -> bool:
     """Whether a loss that learns is so many times above what its accuracy explains throughout."""
-    level, share = (float(np.median(v[-max(2, round(part * len(v))) :])) for v in (values, right))
-    learned = share > float(np.median(right[: max(2, round(part * len(right)))])) + LEARNED
+    level, share = (float(np.median(v[-_size(v, part) :])) for v in (values, right))
+    learned = share > float(np.median(right[: _size(right, part)])) + LEARNED
     return learned and level > SCALED * times * _fano(run, share, classes)
 
 
@@ -131,7 +136,7 @@ def stays_beyond_accuracy(view: View, *, ratio: float, part: float, classes: int
     for split, loss, values, right in pairs if not isinstance(pairs, str) else ():
         if loss.name not in begins.series:
             continue
-        level, share = (float(np.median(v[-max(2, round(part * len(v))) :])) for v in (values, right))
+        level, share = (float(np.median(v[-_size(v, part) :])) for v in (values, right))
         bound = _fano(view.run, share, classes)
         words = f"{loss.name} ends at {level:.4g} with {split}/accuracy at {share:.3g} ({bound:.3g} at most)"
         rest: dict[str, Any] = {"value": level, "threshold": ratio * bound, "series": begins.series}

@@ -6,6 +6,7 @@ import ast
 import re
 
 from ...readers._secrets import redact
+from ...readers.script import last_name
 from ...registry import Finding, present
 from ...scripts.syntax import Script
 from ...side_chains.apart import Apart
@@ -33,13 +34,11 @@ def inputs_apart(source: Script) -> Finding | None:
 def _of_sizes(one: Apart) -> bool:
     """`self.dev_slice = int(len(self.df) * share)`: how many rows a side has is not done to them."""
     return any(
-        isinstance(node, ast.BinOp) and any(_is_count(side) for side in (node.left, node.right))
+        isinstance(side, ast.Call) and last_name(side.func) == "len"
         for node in (one.train, one.held)
+        if isinstance(node, ast.BinOp)
+        for side in (node.left, node.right)
     )
-
-
-def _is_count(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
 
 
 def labels_apart(source: Script) -> Finding | None:

@@ -29,12 +29,6 @@ from .python import Lazy, counted, holds_loader
 if TYPE_CHECKING:
     from ..machine import Machine
 
-_B = ("builtins.",)
-_TO: dict[str, Any] = {"int": int, "float": float, "bool": bool, "abs": abs, "round": round, "str": str}
-_OF_MANY: dict[str, Any] = {"sum": sum, "any": any, "all": all, "max": max, "min": min}
-_MOST = 10_000
-Named = dict[str, Any]
-
 
 @function("partial", of=("functools.",))
 def _partial(call: Call) -> Any:
