@@ -10,7 +10,7 @@ import re
 import numpy as np
 
 from ..config import plateau
-from ..config.values import number_of, says, value_of
+from ..config.values import carried, number_of, says, value_of
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Event, Run
 from .learning_rate import CURVE, Curve, curve, seen_at, where
@@ -359,3 +359,27 @@ def lr_starts_at_peak(
     if lr.series.unit == "epoch" or lr.series.window == "epoch-mean":
         return unknown("one point per epoch does not show a warm-up within the first", **rest)
     return present(f"the learning rate starts at {first:g}, its peak is {lr.peak:g}", **rest)
+
+
+@probe("config:warmup_steps|config:warmup_epochs")
+def warmup_beyond(view: View) -> Finding:
+    """The configured warm-up is as long as the whole planned training, and no logged rate comes down again.
+
+    Steps are held against steps and epochs against epochs; a planned length that is not recorded is unknown.
+    """
+    run = view.run
+    for warm, whole in (("warmup_steps", "max_steps"), ("warmup_epochs", "epochs")):
+        length, planned = number_of(run, warm), number_of(run, whole)
+        if length is None or planned is None or planned <= 1:
+            continue
+        setting = run.settings[warm]
+        rest = carried(setting, threshold=planned)
+        if length < planned:
+            return absent(f"{says(setting)} is shorter than the training ({planned:g})", **rest)
+        lr = curve(run)
+        if lr is not None and len(lr.values) > 2 and lr.values[-1] < 0.98 * lr.peak:
+            return absent(f"{says(setting)}, and yet the logged learning rate falls in the end", **rest)
+        return present(
+            f"{says(setting)} is no shorter than the training ({planned:g}): all is warm-up", **rest
+        )
+    return unknown("how long the training was to be is not recorded in the unit of the warm-up")

@@ -38,6 +38,12 @@ def dumps(run: Run) -> tuple[Dump, ...]:
     return tuple(d for d in dumps_of({f.path: f for f in run.dump_files}) if d.operators)
 
 
+@lru_cache(maxsize=4)
+def monitored(run: Run) -> tuple[Dump, ...]:
+    """What msprobe's overflow check and monitor kept of a run, as dumps."""
+    return tuple(anomalies.find({f.path: f for f in run.dump_files}))
+
+
 @lru_cache(maxsize=2)
 def compared(run: Run, benchmark: Run | None) -> DumpComparison | None:
     """How operators compare with the benchmark's: its dump, one beside the run's own, or a tool's results.
@@ -64,7 +70,7 @@ def _is_comparison(file: RunFile) -> bool:
 @lru_cache(maxsize=2)
 def overflowed(run: Run) -> overflow.Examined | None:
     """Where values leave the range of numbers: by dumps, else by what msprobe or hardware flags."""
-    held = dumps(run) or tuple(anomalies.find({f.path: f for f in run.dump_files}))
+    held = dumps(run) or monitored(run)
     flagged, notes = flags(run.dump_files)
     if not held and not flagged:
         return None

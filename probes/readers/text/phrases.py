@@ -210,13 +210,19 @@ _STARTS = (
     ),
     _rule(
         "checkpoint-keys-mismatch",
+        r"\bloaded 0 (?:keys|params|parameters|tensors|weights|layers)\b",
+        r"\b0/[1-9]\d* (?:keys|params|parameters|tensors|weights|layers|items) "
+        r"(?:were )?(?:loaded|transferred)",
+        r"Transferred 0/[1-9]",
+        data="none-loaded",
+    ),
+    _rule(
+        "checkpoint-keys-mismatch",
         r"(?:Missing|Unexpected) key\(s\) in state_dict",
         r"size mismatch for [\w.]+: copying",
         r"(?:missing|unexpected)[ _]keys? in (?:source )?state_dict",
         r"Some weights of the model checkpoint at .{1,120} were not used",
-        r"Loaded 0 (?:keys|params|parameters)\b",
-        r"\b0/\d+ (?:keys|params|parameters|layers|items) (?:were )?(?:loaded|transferred)",
-        r"Transferred 0/\d+",
+        r"keys? (?:\w+ )?not (?:found )?in (?:the )?(?:model|checkpoint|ckpt): *[1-9]",
         r"(?:missing_keys|unexpected_keys) ?= ?\[['\"]",
         r"(?:missing|unexpected) keys?: ?\[['\"]",
         r"net_param.{0,60}not (?:be )?loaded",
@@ -333,6 +339,7 @@ _WARNINGS = (
     _rule(
         "known-warning",
         r"\b(?:multi|double)[- _]?bits?\b.{0,20}\becc\b.{0,40}[:=] *[1-9]",
+        r"\b(?:multi|double)[- _]?bits? (?:errors?|aggregate|isolated)\b.{0,40}[:=] *[1-9]",
         r"\bNVRM: Xid .{0,40}: (?:48|63|64|94|95)\b",
         r"\buncorrect(?:able|ed) ecc\b.{0,40}[:=] *[1-9]",
         data="device-memory",
@@ -376,6 +383,12 @@ _WARNINGS = (
     ),
     _rule(
         "known-warning",
+        r"\b(?:label|target|class)s? (?:values?|ids?|index|indices)\b.{0,30}"
+        r"\b(?:out of|outside)(?: of)? (?:the |its )?(?:valid )?range",
+        data="labels-out-of-range",
+    ),
+    _rule(
+        "known-warning",
         r"(?<!non[- _])\btrainable (?:params|parameters|weights)\s*[:=]\s*0(?![\d.,])",
         r"does not (?:have|contain) (?:a |any )?trainable (?:param|variable|weight)",
         data="nothing-trainable",
@@ -407,6 +420,7 @@ HINT = re.compile(
     rb"|duplicate|attribute|eval mode|evaluated|best model|conditioned|discrepancy|y_pred|disabling"
     rb"|anomal|prompt|bos\b|keep_prob|label value|restored|skip|labels in your|nvidia|not available"
     rb"|compiled with|exit|return|loaded|loading|transferred|not match|lower than|too old|not compatible"
+    rb"|outside|bits? (?:error|aggregate|isolated)"
     rb"|ecc\b|xid|fall|not installed|not supported|not found|optimi[sz]er",
     re.IGNORECASE,
 )

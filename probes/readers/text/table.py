@@ -25,6 +25,7 @@ _PLACES = {
     "iters": "iteration",
     "itr": "iteration",
 }
+_EVALUATED = re.compile(r"(?i)^(?:eval|val|valid|validation|test)[ _]?(?:time|duration|secs?|seconds)\b")
 _RULE = re.compile(r"^[\s|+=:_*─━┃┏┓┗┛┡┩╇╈-]*$")
 _BORDER = "|│┃*"
 MAX_COLUMNS = 64
@@ -135,7 +136,20 @@ def _make(found: list[str], separator: str) -> Table | None:
     metrics = roles.count("metric")
     if metrics < 1 or (not placed and (metrics < 2 or metrics < 0.7 * len(found))):
         return None
-    return Table([c.strip() for c in found], roles, separator)
+    return Table(_sides([c.strip() for c in found], roles), roles, separator)
+
+
+def _sides(found: list[str], roles: list[str]) -> list[str]:
+    """Bare scores in rows with the training's loss and the time of an evaluation are the evaluation's.
+
+    mindcv's result.log: `Epoch TrainLoss Top_1_Accuracy ... TrainTime EvalTime TotalTime`.
+    """
+    known = {c: names.canonical(c) or "" for c, role in zip(found, roles, strict=True) if role == "metric"}
+    told = [c for c in known if names.tells_split(c)]
+    evaluated = any(_EVALUATED.search(c) for c, role in zip(found, roles, strict=True) if not role)
+    if not evaluated or not told or any(known[c] != "train/loss" for c in told):
+        return found
+    return [f"eval {c}" if known.get(c, "").startswith("train/") and c not in told else c for c in found]
 
 
 def _cells(line: str, separator: str) -> list[str]:

@@ -157,6 +157,17 @@ def test_mindcv_columns(tmp_path: Path) -> None:
     content = read(tmp_path, head + "\n" + rows, "result.log")
 
     assert [p[0] for p in points(content, "train/loss")] == [1, 2, 3]
+    assert points(content, "eval/accuracy")[2] == (3, 60.0)
+
+
+@pytest.mark.parametrize("times", [("Time",), ("EvalTime",)])
+def test_scores_beside_times_of_the_evaluation(tmp_path: Path, times: tuple[str, ...]) -> None:
+    """Without a column that tells of the evaluation, or beside a loss that is bare as well, a score is the training's."""
+    loss = "TrainLoss" if times == ("Time",) else "Loss"
+    head = "".join(f"{n:<20}" for n in ("Epoch", loss, "acc@1", *times))
+    rows = "".join("".join(f"{v:<20}" for v in (e, 3.5 / e, 20.0 * e, 12.1)) + "\n" for e in (1, 2, 3))
+    content = read(tmp_path, head + "\n" + rows, "result.log")
+
     assert points(content, "train/accuracy")[2] == (3, 60.0)
 
 

@@ -1,0 +1,191 @@
+"""What dumps of several ranks, and of weights that train or do not, say of the weights themselves.
+
+Ranks that hold parts of one model differ by design. Parts come in groups of one size; a replica that went its
+own way stands alone, so that groups of unequal size are no parts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ...engine.model import Place
+from ..files import RunFile
+from ..registry import Finding, View, absent, present, probe, unknown
+from ..run import Run
+from ..tensors.model import Tensor
+from ..tensors.names import is_comparison
+from ..tensors.npy import Unreadable
+from ..tensors.sheet import rows
+from .dumps import NO_DUMP, dumps, monitored
+
+EQUAL = 1e-5  # relative, of figures that a dump may have rounded
+MONITOR_BEFORE, MONITOR_AFTER = "param_origin", "param_updated"
+_PARTS = re.compile(
+    r"(?:^|_)(?:tensor|pipeline|context|expert)_(?:model_)?parallel(?:_size)?$|^(?:tp|pp|cp|ep)(?:_size)?$"
+    r"|^model_parallel(?:_size)?$|zero_stage|sharding_(?:stage|degree)|^fsdp",
+    re.I,
+)
+_WEIGHT = re.compile(r"^(?P<operator>.+)\.(?:(?:input|input_args)\.[1-9]\d*|parameters\.[^/]+)$")
+_WITH_WEIGHTS = re.compile(
+    r"\b(?:linear|matmul|conv\w*|embedding|layer_norm|rms_norm|batch_norm|group_norm)\b", re.I
+)
+
+_Weights = dict[str, tuple[Tensor, str]]  # name -> the tensor, and where it stands
+
+
+@lru_cache(maxsize=2)
+def _held(run: Run) -> dict[tuple[int, bool], dict[int, _Weights]]:
+    """Weights by (step, before any update), then by rank; without experts, which ranks share out."""
+    found: dict[tuple[int, bool], dict[int, _Weights]] = defaultdict(dict)
+    kept_steps: dict[str, list[int]] = defaultdict(list)
+    every = (*dumps(run), *monitored(run))
+    for dump in every:
+        if dump.step is not None:
+            kept_steps[dump.label].append(dump.step)
+    for dump in every:
+        if dump.rank is None or dump.step is None:
+            continue
+        for operator in dump.operators:
+            if "expert" in operator.name.lower():
+                continue
+            start = dump.step == min(kept_steps[dump.label]) <= (1 if dump.label == "monitor" else 0)
+            if operator.kind in (MONITOR_BEFORE, MONITOR_AFTER):
+                kept = list(operator.outputs)
+                before = start and operator.kind == MONITOR_BEFORE
+            else:
+                kept = list(operator.parameters) if operator.direction == "forward" else []
+                before = start
+            for tensor in kept:
+                name = f"{operator.name}.{tensor.index}"
+                found[dump.step, before].setdefault(dump.rank, {})[name] = tensor, tensor.file or dump.path
+    return found
+
+
+def _figures(tensor: Tensor) -> tuple[float, ...] | None:
+    told = tensor.statistics
+    values = [v for v in (told.norm, told.max, told.min) if v is not None and math.isfinite(v)]
+    return tuple(values) if len(values) >= 2 and any(values) else None
+
+
+def _same(one: Tensor, other: Tensor) -> bool | None:
+    """Whether two ranks' figures of one weight agree; None: not known."""
+    a, b = _figures(one), _figures(other)
+    if a is None or b is None or len(a) != len(b) or one.shape != other.shape or one.dtype != other.dtype:
+        return None
+    return all(
+        math.isclose(x, y, rel_tol=EQUAL, abs_tol=EQUAL * max(map(abs, a))) for x, y in zip(a, b, strict=True)
+    )
+
+
+def _layout(run: Run) -> bool | None:
+    """Whether settings say that ranks hold parts of the model; None: they do not tell."""
+    told = [s.value for s in run.raw_settings if _PARTS.search(s.key.rsplit(".", 1)[-1])]
+    numbers = [v for v in told if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    if any(v > 1 for v in numbers) or any(isinstance(v, str) or v is True for v in told):
+        return True
+    return False if numbers else None
+
+
+def _groups(ranks: dict[int, _Weights], names: set[str]) -> tuple[list[list[int]], str]:
+    """Ranks that hold the same, and the weight that tells them apart ("" where nothing does)."""
+    groups: list[list[int]] = []
+    apart = ""
+    for rank in sorted(ranks):
+        for group in groups:
+            differing = next(
+                (n for n in sorted(names) if _same(ranks[group[0]][n][0], ranks[rank][n][0]) is False), ""
+            )
+            if not differing:
+                group.append(rank)
+                break
+            apart = apart or differing
+        else:
+            groups.append([rank])
+    return groups, apart
+
+
+def _apart(view: View, initial: bool) -> Finding:
+    held = _held(view.run)
+    places = sorted((k for k, v in held.items() if k[1] is initial and len(v) > 1), key=lambda k: k[0])
+    if not places:
+        return unknown(
+            "no dumps of several ranks hold weights of one step" if dumps(view.run) or held else NO_DUMP
+        )
+    split = _layout(view.run)
+    if split:
+        return unknown("the model is split over devices: ranks hold different parts")
+    for key in places:
+        ranks = held[key]
+        names = set.intersection(*(set(w) for w in ranks.values()))
+        if not names or any(set(w) != names for w in ranks.values()):
+            return unknown("the ranks hold different weights: parts of one model?")
+        groups, name = _groups(ranks, names)
+        if len(groups) == 1:
+            continue
+        if split is None and len(Counter(map(len, groups)).keys()) == 1:
+            return unknown("the ranks' weights differ, and nothing tells whether they are parts of one model")
+        rank = min(groups, key=len)[0] if len(groups) < len(ranks) else groups[1][0]
+        said = name.partition(": ")[2] or name
+        return present(
+            f"the weights of {len(ranks)} ranks differ at step {key[0]}: {len(groups)} kinds, {said} for one",
+            value=len(groups),
+            step=key[0],
+            where=(Place(ranks[rank][name][1] or said, step=key[0], rank=rank),),
+        )
+    return absent(f"the weights of {len(held[places[0]])} ranks agree in all figures")
+
+
+@probe()
+def initial_apart(view: View) -> Finding:
+    """Dumps of several ranks hold other weights before the first update (tolerance: `EQUAL`)."""
+    return _apart(view, initial=True)
+
+
+@probe()
+def replicas_apart(view: View) -> Finding:
+    """Dumps of several ranks, or msprobe's monitor, hold other weights at a step after the first."""
+    return _apart(view, initial=False)
+
+
+def _switches(run: Run) -> Iterator[tuple[RunFile, str, str, str]]:
+    """Rows of msprobe's comparisons: file, the tensor, and whether run and benchmark want its gradient."""
+    for file in run.dump_files:
+        try:
+            if not is_comparison(file):
+                continue
+            table = rows(file)
+            at = {name.strip("\ufeff "): n for n, name in enumerate(next(table, []))}
+            columns = [at.get(n) for n in ("NPU Name", "NPU Requires_grad", "Bench Requires_grad")]
+            if None in columns:
+                continue
+            for cells in table:
+                told = [cells[n].strip() for n in columns if n is not None and n < len(cells)]
+                if len(told) == len(columns):
+                    yield file, told[0], told[1].lower(), told[2].lower()
+        except (Unreadable, OSError, StopIteration):
+            continue
+
+
+@probe()
+def weights_frozen_here(view: View) -> Finding:
+    """A comparison of dumps says that weights get no gradient here, and do in the benchmark.
+
+    Outputs do not count: where activations are computed again, the first pass runs without gradients.
+    """
+    looked = 0
+    for file, name, mine, theirs in _switches(view.run):
+        found = _WEIGHT.match(name)
+        if found is None or not (_WITH_WEIGHTS.search(name) or ".parameters." in name):
+            continue
+        looked += 1
+        if mine == "false" and theirs == "true":
+            return present(
+                f"{name} wants no gradient here, and does in the benchmark", where=(Place(file.path),)
+            )
+    if not looked:
+        return unknown("no comparison of dumps tells which weights want gradients")
+    return absent(f"{looked} weights want gradients on both sides alike", value=looked)

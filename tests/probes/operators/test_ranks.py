@@ -1,0 +1,156 @@
+"""Weights over ranks, weights that want no gradient, fp16 at its limit: present, absent and unknown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from traindoctor.engine.load import load_rules
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.operators import limits, ranks
+from traindoctor.probes.readings import readings
+from traindoctor.probes.registry import probes_of
+
+PROBES = {*probes_of(limits), *probes_of(ranks)}
+SYMPTOMS = [s for s in load_rules().symptoms.values() if s.probe in PROBES]
+MONITOR = "vpp_stage,name,step,min,max,mean,norm,nans,zeros,shape,dtype\n"
+COMPARED = (
+    "NPU Name,Bench Name,NPU Dtype,Bench Dtype,NPU Tensor Shape,Bench Tensor Shape,NPU Requires_grad,"
+    "Bench Requires_grad,NPU max,NPU min,NPU mean,NPU l2norm,Bench max,Bench min,Bench mean,Bench l2norm,"
+    "Result\n"
+)
+
+
+def state(folder: Path, symptom: str, settings: str = "") -> str:
+    """What is read of the folder, of one symptom."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "train.log").write_text("".join(f"step {s} loss {1 + 1 / (s + 1):.4f}\n" for s in range(120)))
+    if settings:
+        (folder / "config.yaml").write_text(settings)
+    return str(dict(readings(open_run(folder), None, SYMPTOMS))[symptom].state.value)
+
+
+def tensor(norm: float, dtype: str = "float32", high: float = 1.0) -> dict[str, object]:
+    """A tensor's entry in msprobe's dump.json."""
+    return {
+        "type": "torch.Tensor",
+        "dtype": f"torch.{dtype}",
+        "shape": [8, 8],
+        "Max": high,
+        "Min": -1.0,
+        "Mean": 0.0,
+        "Norm": norm,
+        "requires_grad": True,
+    }
+
+
+def dumped(folder: Path, norms: list[float], step: int = 0, name: str = "Module.fc.Linear.forward.0") -> Path:
+    """One step of several ranks, each with a weight of its norm."""
+    for rank, norm in enumerate(norms):
+        place = folder / "dump" / f"step{step}" / f"rank{rank}"
+        place.mkdir(parents=True, exist_ok=True)
+        entry = {
+            "input_args": [tensor(3)],
+            "input_kwargs": {},
+            "output": [tensor(2)],
+            "parameters": {"weight": tensor(norm)},
+        }
+        (place / "dump.json").write_text(
+            json.dumps({"task": "statistics", "level": "L0", "framework": "pytorch", "data": {name: entry}})
+        )
+    return folder
+
+
+def monitored(folder: Path, kind: str, norms: list[list[float]], dtype: str = "float32") -> Path:
+    """msprobe's monitor over steps (rows) and ranks (columns)."""
+    for step, row in enumerate(norms, 1):
+        for rank, norm in enumerate(row):
+            place = folder / f"Nov21_13-07-05-rank{rank}-abc{rank}"
+            place.mkdir(parents=True, exist_ok=True)
+            (place / f"{kind}_{step}-{step}.csv").write_text(
+                MONITOR + f'0,fc.weight,{step},-1,{norm / 4},0,{norm},0,0.0,"[8, 8]",torch.{dtype}\n'
+            )
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("norms", "settings", "expected"),
+    [
+        ([5.0, 5.0, 5.0], "", "absent"),
+        ([5.0, 5.0, 6.0], "", "present"),  # one alone: no part of a model
+        ([5.0, 6.0, 7.0], "", "unknown"),
+        ([5.0, 6.0, 5.0, 6.0], "", "unknown"),
+        ([5.0, 6.0], "tensor_model_parallel_size: 1\npipeline_model_parallel_size: 1\n", "present"),
+        ([5.0, 6.0, 6.0], "tensor_model_parallel_size: 2\n", "unknown"),
+        ([5.0], "", "unknown"),
+    ],
+)
+def test_first_weights_over_ranks(tmp_path: Path, norms: list[float], settings: str, expected: str) -> None:
+    """Ranks that start apart; what may be parts of one model says nothing."""
+    assert state(dumped(tmp_path, norms), "dump-initial-ranks-differ", settings) == expected
+    assert state(tmp_path, "dump-replicas-differ", settings) == "unknown"
+
+
+def test_experts_are_shared_out(tmp_path: Path) -> None:
+    """Each rank holds other experts."""
+    made = dumped(tmp_path, [5.0, 5.0, 6.0], name="Module.mlp.experts.0.Linear.forward.0")
+
+    assert state(made, "dump-initial-ranks-differ") == "unknown"
+
+
+def test_monitored_weights_part(tmp_path: Path) -> None:
+    """Of four ranks one goes its own way from the third step on."""
+    apart = monitored(tmp_path / "a", "param_updated", [[5.0] * 4, [5.1] * 4, [5.2, 5.2, 5.4, 5.2]])
+    alike = monitored(tmp_path / "b", "param_updated", [[5.0] * 4, [5.1] * 4])
+
+    assert state(apart, "dump-replicas-differ") == "present"
+    assert state(apart, "dump-initial-ranks-differ") == "unknown"
+    assert state(alike, "dump-replicas-differ") == "absent"
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("Functional.linear.3.forward.input.1", "present"),
+        ("Module.fc.Linear.forward.0.parameters.weight", "present"),
+        ("Functional.linear.3.forward.output.0", "unknown"),  # a first pass of recomputed activations
+        ("Functional.dropout.3.forward.input.1", "unknown"),
+    ],
+)
+def test_weights_that_want_no_gradient(tmp_path: Path, row: str, expected: str) -> None:
+    """Only rows of weights count."""
+    cells = '{n},{n},torch.float32,torch.float32,"[8]","[8]",{a},True,1,-1,0,2,1,-1,0,2,pass\n'
+    (tmp_path / "compare_result_20261120093011.csv").write_text(COMPARED + cells.format(n=row, a=False))
+    assert state(tmp_path, "dump-weights-frozen") == expected
+
+    (tmp_path / "compare_result_20261120093011.csv").write_text(COMPARED + cells.format(n=row, a=True))
+    assert state(tmp_path, "dump-weights-frozen") == ("absent" if expected == "present" else "unknown")
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "high", "expected"),
+    [
+        ("actv", "float16", 65504.0, "present"),
+        ("actv", "float16", 40000.0, "absent"),
+        ("actv", "bfloat16", 70000.0, "unknown"),
+        ("actv_grad", "float16", 65504.0, "absent"),  # the loss scale tries its limit
+    ],
+)
+def test_half_precision_at_its_limit(
+    tmp_path: Path, kind: str, dtype: str, high: float, expected: str
+) -> None:
+    """The forward pass alone, and fp16 alone."""
+    assert state(monitored(tmp_path, kind, [[high * 4]], dtype), "dump-half-at-limit") == expected
+
+
+def test_masks_write_the_limit(tmp_path: Path) -> None:
+    """What an operator was told to write is no overflow."""
+    for name, expected in (("Tensor.masked_fill.0.forward", "absent"), ("Torch.matmul.0.forward", "present")):
+        place = tmp_path / "dump" / "step0" / "rank0"
+        place.mkdir(parents=True, exist_ok=True)
+        entry = {"input_args": [], "input_kwargs": {}, "output": [tensor(9, "float16", 65504.0)]}
+        content = {"task": "statistics", "level": "L1", "framework": "pytorch", "data": {name: entry}}
+        (place / "dump.json").write_text(json.dumps(content))
+        assert state(tmp_path, "dump-half-at-limit") == expected
