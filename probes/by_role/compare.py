@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from ..scripts.syntax import Script
 from . import course, data, figures, judged, model, parts, rows, same_calls, start, update, worked
+from .happened import happened_otherwise
 from .side import Side, Told
 
 _FACTS: tuple[Callable[[Side, Side], Iterator[Told]], ...] = (
@@ -60,6 +61,12 @@ def told(mine: Script, theirs: Script) -> tuple[Told, ...]:
     """What `mine` does otherwise than `theirs`, by role."""
     here, there = Side(mine), Side(theirs)
     return tuple(found for fact in _FACTS for found in fact(here, there))
+
+
+@lru_cache(maxsize=16)
+def in_effect(mine: Script, theirs: Script) -> tuple[Told, ...]:
+    """What `mine` does otherwise than `theirs` when both are rehearsed."""
+    return tuple(happened_otherwise(Side(mine), Side(theirs)))
 
 
 @lru_cache(maxsize=16)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ....engine.model import Place
-from ...by_role.compare import same_course, told
+from ...by_role.compare import in_effect, same_course, told
 from ...by_role.side import Side, Told
 from ...registry import NO_SCRIPT, Finding, View, absent, present, probe, unknown
 from ...run import Run
@@ -92,7 +92,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
         pairs = [(a, b) for a in mine[:MAX_PROGRAMS] for b in theirs[:MAX_PROGRAMS] if is_port(a, b)]
         return Comparison(
             why="the scripts are written for two frameworks: their lines are no versions of each other",
-            told=told(*pairs[0]) if len(pairs) == 1 else (),
+            told=(*told(*pairs[0]), *in_effect(*pairs[0])) if len(pairs) == 1 else (),
             held=len(pairs) == 1,
         )
     for source in mine[:MAX_PROGRAMS]:
@@ -101,6 +101,7 @@ def _compared(mine: tuple[Script, ...], theirs: tuple[Script, ...]) -> Compariso
         if alike > best[0]:
             best = (alike, source.path, other.path)
             by_role = told(source, other) if alike < WRITTEN_ANEW else ()
+            by_role += in_effect(source, other)
         if alike >= SAME_PROGRAM:
             these = edits(source, other)
             found.update(dict.fromkeys(these))
