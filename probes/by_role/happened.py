@@ -64,7 +64,7 @@ def _scored_on(machine: Machine) -> tuple[float, list[Asked]] | None:
     asks = [a for a in scored(machine) if a.modal]
     if not asks or any(a.guessed or a.net.unsure for a in asks):
         return None
-    on = [a for a in asks if any(mode for _, mode in a.modal)]
+    on = [a for a in asks if all(mode for _, mode in a.modal)]
     return len(on) / len(asks), on or asks
 
 
@@ -116,7 +116,8 @@ def _weights(machine: Machine) -> _Weights | None:
     if any(n.escaped for net in nets for n in net.nets()) or any(o.escaped for o in machine.optimizers):
         return None
     mine = {id(w): w for net in nets for w in net.parameters()}.values()
-    if any(w.escaped for w in mine):
+    unused = any(n.weights and not n.opaque and not getattr(n, "used", 0) for net in nets for n in net.nets())
+    if unused or any(w.escaped for w in mine):
         return None
     kinds = [Counter[object]((w.name, w.ndim) for w in part) for part in (mine, [w for w in mine if w.moved])]
     return _Weights(kinds[0], kinds[1], tuple(w for w in mine if not w.moved))
@@ -140,9 +141,9 @@ def _why_still(machine: Machine, still: Sequence[Weight]) -> str:
         return "frozen"
     stepped = {id(e.optimizer) for e in machine.journal.of(Stepped)}
     held = {w.serial: id(o) in stepped for o in machine.optimizers for w in o.weights or ()}
-    if not any(w.serial in held for w in still):
+    if any(w.serial not in held for w in still):
         return "optimizer-parameters"
-    return "gradient-cut" if all(held.get(w.serial) for w in still) else "update-left-out"
+    return "gradient-cut" if all(held[w.serial] for w in still) else "update-left-out"
 
 
 # ------------------------------------------------------------------------------------ rows
