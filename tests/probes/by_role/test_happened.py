@@ -1,4 +1,4 @@
-"""What two rehearsed programs do otherwise: what is told, what looks alike and is right, what is not known."""
+"""What two rehearsed programs do otherwise: what is told, what looks alike, what is not known."""
 
 import pytest
 
@@ -91,6 +91,12 @@ SET = "def mode(net, on):\n    for part in net.children():\n        part.train(o
 GATHERED = "def update(loss):\n    loss.backward()\n    opt.step()\n\nfor epoch in range(20):\n"
 HEAD = "[w for part in list(model)[:1] for w in part.parameters()]"
 FROZEN = "\nfor w in model[0].parameters():\n    w.requires_grad_(False)\nopt = "
+OTHERS = ("(x[:cut] - mean) / std, y[:cut]", "(x[:cut] - mean) / std, y[torch.randperm(cut)]")
+EACH_STEP = ("        opt.step()\n", "        for one in (opt, sched):\n            one.step()\n")
+CUT = ("F.cross_entropy(model(a), b)", "F.cross_entropy(model[3](model[:3](a).detach()), b)")
+TRAIN_LOSS = """    for a, b in loader:
+        print('train loss', F.cross_entropy(model(a), b).item())
+"""
 GROWS = ("for epoch in range(20):\n", "right = total = 0\nfor epoch in range(20):\n")
 
 
@@ -102,18 +108,16 @@ GROWS = ("for epoch in range(20):\n", "right = total = 0\nfor epoch in range(20)
         ("clearing-left-out", [("for epoch in range(20):\n", GATHERED), (STEP, "        update(loss)\n")]),
         ("optimizer-parameters", [("model.parameters()", HEAD)]),
         ("frozen", [("\nopt = ", FROZEN)]),
-        ("gradient-cut", [("F.cross_entropy(model(a), b)", "F.cross_entropy(model[3](model[:3](a).detach()), b)")]),
+        ("gradient-cut", [CUT]),
         ("shuffling", [(LOADERS, LOADERS.replace("train, batch_size=32, shuffle=True", "train, 32"))]),
         ("evaluates-other-part", [("for a, b in held:", "for a, b in loader:")]),
         ("statistics-fitted-apart", [(SPLIT, OWN_STATISTICS)]),
         ("statistics-fitted", [(SPLIT, ALL_STATISTICS)]),
-        ("labels-moved", [("train = torch.utils.data.TensorDataset((x[:cut] - mean) / std, y[:cut])",
-                           "train = torch.utils.data.TensorDataset((x[:cut] - mean) / std, y[torch.randperm(cut)])")]),
-        ("schedule-stepped", [("        opt.step()\n", "        for one in (opt, sched):\n            one.step()\n"),
-                              ("    sched.step()\n", "")]),
+        ("labels-moved", [OTHERS]),
+        ("schedule-stepped", [EACH_STEP, ("    sched.step()\n", "")]),
         ("metric-reset", [GROWS, ("    right = total = 0\n    with", "    with")]),
     ],
-)  # fmt: skip
+)
 def test_told(kind: str, edits: list[tuple[str, str]]) -> None:
     assert kind in kinds(*edits)
 
@@ -127,11 +131,14 @@ def test_told(kind: str, edits: list[tuple[str, str]]) -> None:
         [(STEP, "        loss.backward()\n        opt.step()\n        opt.zero_grad()\n")],
         [("model.parameters()", "[w for part in model for w in part.parameters()]")],
         [(SPLIT, SPLIT.replace("180", "150"))],
-        [("    print(", "    for a, b in loader:\n        print('train loss', F.cross_entropy(model(a), b).item())\n    print(")],
-        [("StepLR(opt, 5, gamma=0.5)", "StepLR(opt, 5 * len(loader), gamma=0.5)"), ("    sched.step()\n", ""),
-         ("        opt.step()\n", "        opt.step()\n        sched.step()\n")],
+        [("    print(", TRAIN_LOSS + "    print(")],
+        [
+            ("StepLR(opt, 5, gamma=0.5)", "StepLR(opt, 5 * len(loader), gamma=0.5)"),
+            ("    sched.step()\n", ""),
+            ("        opt.step()\n", "        opt.step()\n        sched.step()\n"),
+        ],
     ],
-)  # fmt: skip
+)
 def test_nothing_is_told_of_what_happens_alike(edits: list[tuple[str, str]]) -> None:
     assert kinds(*edits) == []
 
