@@ -22,6 +22,7 @@ READERS = (
     "mindspore_summary",
     "wandb_log",
     "mlflow_store",
+    "sqlite_log",
     "hf_trainer",
     "data_list",
     "jsonl",

@@ -36,6 +36,16 @@ _UNITS = frozenset(
     | {"kw", "mw", "wh", "kwh", "mwh", "c", "k", "f", "deg", "px", "db", "usd", "eur", "gbp"}
 )
 _WITH_UNIT = frozenset({"mae", "rmse"})
+# Measures of the first k places of a ranking, with their k: "hit@10", "ndcg_at_k", "hr10".
+_RANKED = {
+    "hit": "hit_rate",
+    "hits": "hit_rate",
+    "hr": "hit_rate",
+    "hitrate": "hit_rate",
+    "hit_rate": "hit_rate",
+}
+_RANKED |= {"hit_ratio": "hit_rate", "map": "map"} | {n: n for n in ("ndcg", "mrr", "recall", "precision")}
+_PLACES = re.compile(r"^([a-z_]+?)(?:_?@_?(?:k|\d{1,4})|_at_(?:k|\d{1,4})|(?<!map)\d{1,3})$")
 _NO_TERM = frozenset({"weight", "weights", "coef", "coeff", "lambda", "ratio", "scale", "cost"})
 
 
@@ -167,6 +177,8 @@ def _lookup(words: list[str]) -> str | None:
         joined = "_".join(candidate)
         if joined in _words():
             return _words()[joined]
+        if (ranked := _PLACES.match(joined)) and ranked.group(1) in _RANKED:
+            return _RANKED[ranked.group(1)]
         if (
             len(candidate) > 1
             and candidate[-1] in _UNITS

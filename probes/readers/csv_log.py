@@ -130,6 +130,12 @@ def read(file: RunFile) -> FileContent:
     return FileContent(FORMAT, tuple(_joined(series)), settings, facts=facts, notes=tuple(notes))
 
 
+def of_rows(file: RunFile, header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Series]:
+    """Return the curves in a table that another reader took out of a file; none when it holds no metrics."""
+    table = _Table(_header(header), [list(row) for row in rows], list(range(1, len(rows) + 1)))
+    return list(_Reader(file, table, ",").series()) if _is_log(table, file) else []
+
+
 def has_no_header(file: RunFile) -> bool:
     """Whether the head of a file is a table of numbers from its first row on: nobody knows of what."""
     lines = _lines(file.head_text.lstrip("\ufeff\r\n "))[:LOOK]

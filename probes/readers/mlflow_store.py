@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
@@ -23,6 +21,7 @@ from ..assembly import names
 from ..files import RunFile
 from ..run import FileContent, Series, Setting, StepUnit
 from . import Gives
+from ._sqlite import MAGIC, connected
 from ._values import number
 from .config_file import clean, value_of
 
@@ -44,8 +43,6 @@ GIVES = Gives(
 TRUST = 84
 MAX_PARAMETER = 16 * 1024
 MAX_ROWS = 2_000_000
-MAX_SECONDS = 60.0
-_MAGIC = b"SQLite format 3\0"
 _TABLES = frozenset({"runs", "metrics", "params"})
 _RUN = r"(?:^|/)[0-9a-f]{32}/"
 _METRIC = re.compile(r"(?:^|/)metrics/(.+)$")
@@ -61,7 +58,7 @@ _FRAMEWORKS = {"pytorch": "pytorch", "tensorflow": "tensorflow", "keras": "keras
 
 def sniff(file: RunFile) -> bool:
     """Say whether this is a metric, parameter, tag or description of MLflow's file store, or its database."""
-    if file.head.startswith(_MAGIC):
+    if file.head.startswith(MAGIC):
         return _is_store(file)
     if file.name == "meta.yaml":
         return _is_meta(file.head_text)
@@ -80,7 +77,7 @@ def sniff(file: RunFile) -> bool:
 
 def read(file: RunFile) -> FileContent:
     """Read one file of the store, or the last run of a database. Raises ValueError when nothing is in it."""
-    if file.head.startswith(_MAGIC):
+    if file.head.startswith(MAGIC):
         return _read_database(file)
     if file.name == "meta.yaml":
         return FileContent(FORMAT, facts=_meta(file.head_text))
@@ -190,20 +187,10 @@ def _setting(path: str, key: str, text: str, line: int | None = None) -> Setting
 # ------------------------------------------------------------------------------------------------- sqlite
 
 
-def _connected(file: RunFile) -> sqlite3.Connection:
-    """Open a database for reading only; nothing is written beside it, and no query runs for ever."""
-    connection = sqlite3.connect(f"file:{quote(str(file.local()))}?mode=ro&immutable=1", uri=True)
-    connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
-    deadline = time.monotonic() + MAX_SECONDS
-    connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
-    connection.execute("PRAGMA trusted_schema=OFF")
-    return connection
-
-
 def _is_store(file: RunFile) -> bool:
     """Say whether the database has the tables (no views) of an MLflow store, and a run in them."""
     try:
-        with closing(_connected(file)) as connection:
+        with closing(connected(file)) as connection:
             query = "SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 500"
             tables = {row[0] for row in connection.execute(query)}
             return tables >= _TABLES and connection.execute("SELECT 1 FROM runs").fetchone() is not None
@@ -213,7 +200,7 @@ def _is_store(file: RunFile) -> bool:
 
 def _read_database(file: RunFile) -> FileContent:
     try:
-        with closing(_connected(file)) as connection:
+        with closing(connected(file)) as connection:
             return _latest(file, connection)
     except (sqlite3.Error, OverflowError) as error:
         raise ValueError(f"the database cannot be read: {error}") from error

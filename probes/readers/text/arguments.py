@@ -240,7 +240,7 @@ def last_part(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def setting(key: str, value: Value, file: str, line: int, trust: int) -> Setting:
+def setting(key: str, value: Value, file: str, line: int | None, trust: int) -> Setting:
     """Make a setting; secrets are replaced."""
     if secret_key(key):
         value = "***"

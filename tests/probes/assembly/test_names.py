@@ -38,6 +38,11 @@ from traindoctor.probes.assembly.names import base, canonical, order
         ("val_macro_f1_score", "eval/f1"),
         ("val_mae_kwh", "eval/mae"),
         ("val/rmse_c", "eval/rmse"),
+        ("hit_at_10", "eval/hit_rate"),
+        ("HR@10", "eval/hit_rate"),
+        ("val_ndcg@k", "eval/ndcg"),
+        ("Recall@20", "eval/recall"),
+        ("test_mrr", "test/mrr"),
     ],
 )
 def test_known_names(raw: str, expected: str) -> None:
@@ -54,6 +59,8 @@ def test_known_names(raw: str, expected: str) -> None:
         "step_time",
         "lm loss vs samples",
         "coef",
+        "hr",
+        "cache_hits",
         "",
         "  ",
     ],
