@@ -390,6 +390,31 @@ def not_converging(run: Run, curve: Shape, progress: float = 0.05) -> Finding:
     )
 
 
+@on_loss()
+def hardly_moves(run: Run, curve: Shape, progress: float = 0.05) -> Finding:
+    """Means of epochs that lie within `progress` of the first, by the validation loss as by this one.
+
+    What was learned in the first epoch they do not show, so this is no fault; where a metric or the
+    size of the loss tells, `not_converging` says what it is.
+    """
+    reason = situation.objective(run) or situation.too_early(run, curve)
+    if reason:
+        return unknown(reason)
+    if not is_mean_of_epochs(curve):
+        return unknown(f"{curve.name} is not a mean of epochs")
+    if situation.quality(run) is not None or _flat_is_fine(run, curve) is None:
+        return absent(f"other figures tell whether {curve.name} is as it should be", series=(curve.name,))
+    lowest = stats.lowest_level(curve.y, max(1, curve.count // 5))
+    gained = (curve.start.value - min(lowest.value, curve.end.value)) / curve.scale
+    words = f"{curve.name} goes from {curve.start.value:.4g} to {curve.end.value:.4g}"
+    seen: dict[str, Any] = {"value": round(gained, 4), "threshold": progress, "series": (curve.name,)}
+    if gained >= progress:
+        return absent(f"{words}: it fell by {gained:.0%}", **seen)
+    return present(
+        f"{words}: a fall of {max(gained, 0):.1%} over {curve.count} epochs", step=curve.step(0), **seen
+    )
+
+
 def _thirds_fell(curve: Shape) -> float:
     """The most by which the last third may lie below the first, as a share of the scale; 1 for few points."""
     part = curve.count // 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -57,6 +57,7 @@ for _unit, _rank, _names in (
     ("epoch-step", 4, "batch batch_idx batch_id batch_num batch_index minibatch mini_batch"),
     ("epoch", 5, "epoch epochs epoch_num epoch_idx epoch_id cur_epoch current_epoch ep epoch_number"),
     ("epoch", 6, "train/epoch trainer/epoch"),
+    ("iteration", 6, "episode episodes episode_num episode_id episode_idx n_episode round rounds"),
     (
         "sample",
         7,
@@ -174,6 +175,16 @@ def step_kind(name: str) -> tuple[StepUnit, int] | None:
     key = plain(languages.name(name))
     found = _STEPS.get(key)
     return found or _STEPS.get(key.strip("#[]()\"' "))
+
+
+_EPISODES = frozenset({"episode", "episodes", "episode_num", "episode_id", "episode_idx", "n_episode"})
+_SCORES = frozenset({"score", "scores", "avg_score", "average_score", "mean_score", "total_score"})
+
+
+def of_episodes(name: str, beside: Collection[str]) -> str:
+    """The name of a column (as `plain` gives it) among others: the score of an episode is its reward."""
+    scored = name in _SCORES and not _EPISODES.isdisjoint(beside)
+    return name.replace("scores", "reward").replace("score", "reward") if scored else ""
 
 
 @lru_cache(maxsize=4096)

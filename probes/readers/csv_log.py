@@ -30,6 +30,7 @@ from ._values import (
     is_metric,
     is_wall,
     number,
+    of_episodes,
     plain,
     split_of,
     split_word,
@@ -80,8 +81,10 @@ _DATA = frozenset(
         *("op_name", "op_type", "shape", "dtype"),
     ]
 )
+_MONITOR = ["r", "l", "t"]  # Stable-Baselines3's monitor.csv: reward, length and time of each episode
 MAX_COMMENTS = 50  # lines above a table
 LONGEST_COMMENT = 4000
+MOST_BACK = 0.2  # of a column's steps, in one that counts and begins again now and then
 _PAIR = re.compile(r"(?<![\w.-])([A-Za-z_][\w.-]{0,60})\s*[=:]\s*([^\s,;]{1,80})")
 _MARKERS = ("<<<<<<<", ">>>>>>>", "=======", "|||||||")
 
@@ -285,10 +288,12 @@ def _is_log(table: _Table, file: RunFile) -> bool:
     known = [plain(name) for name in header]
     if set(known) & _FOREIGN:
         return False
+    if known == _MONITOR and table.rows and _mostly_numbers(table, header):
+        return True
     if set(known) >= {"wall_time", "step", "value"} or (set(known) & _NAMES and "value" in known):
         return True
     steps = [name for name in header if step_kind(name)]
-    metrics = [name for name in header if is_metric(name) or is_metric(_exported(name))]
+    metrics = [n for n in header if is_metric(n) or is_metric(_exported(n)) or of_episodes(plain(n), known)]
     if not metrics or not _mostly_numbers(table, metrics):
         return bool(steps) and _is_dvclive(file, table)
     if not table.rows and not (steps and all(map(_is_name, header))):
@@ -336,6 +341,15 @@ def _decimal_commas(table: _Table) -> bool:
         re.fullmatch(r"[-+]?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))(?:[eE][-+]?\d+)?", cell) for cell in cells
     )
     return told and not any(re.fullmatch(r"[-+]?\d+\.\d+", cell) for cell in cells)
+
+
+def _leaps_back(steps: Any) -> bool:
+    """Whether a column (masked float64 [n]) goes back often, and not to where it began: it counts nothing."""
+    values = steps.compressed()
+    back = np.diff(values) < 0
+    if len(back) < FEW or float(np.mean(back)) <= MOST_BACK:
+        return False
+    return float(np.mean(values[1:][back] <= np.min(values) + 1)) < 0.5
 
 
 def _is_dvclive(file: RunFile, table: _Table) -> bool:
@@ -406,7 +420,9 @@ class _Reader:
         path = f"/{self.file.path}"
         if "plots/metrics/" in path and len(self.known) <= 3:
             return path.split("plots/metrics/", 1)[1].rsplit(".", 1)[0]
-        return _exported(name)
+        if self.known == _MONITOR:
+            return "episode_reward" if name == "r" else ""
+        return of_episodes(plain(name), self.known) or _exported(name)
 
     def _column(self, at: int) -> Any:
         """The numbers of one column, NaN where NaN was written, masked where nothing was; None for texts."""
@@ -453,6 +469,7 @@ class _Reader:
         lines = np.array(self.table.lines, dtype=np.int64)
         columns = [(unit, column) for _, i, unit in ranked if (column := self._column(i)) is not None]
         columns = [(unit, c) for unit, c in columns if not np.all(np.ma.getmaskarray(c))]
+        columns.sort(key=lambda found: _leaps_back(found[1]))  # "episode,steps": so many steps to an episode
         epochs = next((c for unit, c in columns if unit == "epoch"), None)
         walls = next((self._column(i) for i, name in enumerate(self.table.header) if is_wall(name)), None)
         if walls is not None and not (len(walls) and float(np.max(walls.filled(0.0))) > 1e8):

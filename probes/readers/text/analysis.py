@@ -53,6 +53,8 @@ _PROSE = re.compile(
     r"\b(?:the|that|which|was|were|had|we|than|because|but|our|they|would|should|this|these|when)\b",
     re.IGNORECASE,
 )
+# What Python writes behind a line printed without an end: "iter 10 Loss: 8.1 /x.py:238: UserWarning: ..."
+_WARNED = re.compile(r"\s?(?:[A-Za-z]:)?[\w./\\~+-]{1,300}\.py:\d+: \w{0,60}Warning: ")
 _TIMED = re.compile(r"(?:m|u|µ|n)?s(?:ec)?\b|min\b")  # the unit of a time, behind its number
 _OF_LOSSES = frozenset({"loss", "losses", "done", "end", "finished"})
 _SMALL = re.compile(rb"\d\.\d+e-\d+", re.IGNORECASE)  # "step=1.954e-03": the size of a step, and no count
@@ -134,6 +136,10 @@ class _Analysis:
         self.body = line[self.start :].decode("utf-8", "replace")
         self.stamped = bool(FULL_STAMP.search(line[: self.start]))
         self.length = len(line)
+        warned = _WARNED.search(self.body) if "Warning: " in self.body else None
+        if warned is not None and warned.start():
+            self.body = self.body[: warned.start()]
+            self.tokens = TOKEN.split(line[: self.start] + self.body.encode("utf-8", "replace"))[1::2]
         self.before, self.first = self._texts()
         self.steps: list[tuple[int, int, StepKind]] = []  # (priority, token, kind)
         self.epoch: int | None = None
@@ -310,6 +316,8 @@ class _Analysis:
             whole, part = to_float(self.tokens[at + 1]), to_float(self.tokens[at])
             if part is None or whole is None or whole <= 0 or before == "% (":
                 return  # "Acc: 81.3% (104/128)" says what the share is of
+            if before == "(" and self._is_share(at, part / whole):
+                return
             if self.counts_epochs and self.epoch is None:
                 self.epoch = at
             else:
@@ -319,6 +327,14 @@ class _Analysis:
             self.steps.append((7, at, "bare"))
         elif at == self.first and not before and after.startswith((":", "|")) and b"." not in self.tokens[at]:
             self.steps.append((8, at, "bare"))
+
+    def _is_share(self, at: int, share: float) -> bool:
+        """`accuracy: 0.444 (2727 / 6144)`: the count says what the number before it is a share of."""
+        last = self.metrics[-1] if self.metrics else None
+        value = to_float(self.tokens[at - 1]) if last is not None and last.slot == at - 1 else None
+        return value is not None and any(
+            abs(value - one) <= 0.006 * max(one, 0.01) for one in (share, 100 * share)
+        )
 
     def _metric(self, at: int, key: str, separator: keys.Separator) -> None:
         if separator == " " and self.after(at).startswith("%"):

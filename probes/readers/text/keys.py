@@ -99,7 +99,7 @@ PLURAL = 3  # the priority of plural names: they are as often settings as steps
 _BEFORE_STEP = _words(
     """
     global training train current cur completed opt optimizer optim finished mini local total done eval valid
-    validation val test evaluation update inner outer round inner: server
+    iteration validation val test evaluation update inner outer round inner: server
     """
 )
 # Words that mean a metric only where a separator and a step stand beside them.

@@ -120,6 +120,14 @@ _KNOWN = (
     ),
     # Informer and the Time-Series-Library
     _known(b"learning rate to ", rb"^updating learning rate to (" + _N + rb")", rb"learning rate: \1"),
+    # a number within a name: "top 1 acc: 0.35", "Top-5 Accuracy = 61.2"
+    _known(b"top", rb"\b(top)[ @-](\d{1,3}) (acc\w*|err\w*)(?= ?[:=])", rb"\1\2_\3"),
+    # reinforcement learning: the score of an episode is its reward
+    _known(
+        b"score",
+        rb"^(.{0,80}?\bepisodes?\b.{0,120}?\b(?:av(?:era)?ge? |mean |total )?)scores?(?= ?[:=])(.*)$",
+        lambda m: m.group(1) + b"reward" + re.sub(rb"(?i)\bscores?(?= ?[:=])", b"reward", m.group(2)),
+    ),
     # PaddleOCR: "cur metric" is that of the evaluation at hand
     _known(b"cur metric, ", rb"\bcur metric, ", rb"eval metric, "),
 )

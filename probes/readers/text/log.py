@@ -272,6 +272,7 @@ class Log:
             return
         if len(entry.shapes) < MAX_ALIKE:
             entry.shapes.append(fresh)
+            entry.shapes.sort(key=lambda s: -len(s.needed))  # known by their texts up to what they need
         tokens = fresh.tokens(line.raw)
         if tokens is not None:
             self.rows.take(fresh, tokens, line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from .stamps import wall_of
 from .trainer_bars import TrainerBars
 
 MAX_POINTS = 6_000_000
+FEW_TOLD = 3  # lines beside bars, from which on they are a curve
 Tokens = Sequence[bytes]
 
 
@@ -69,6 +71,8 @@ class Rows:
         self._bars_done: set[tuple[int | None, float]] = set()
         self._epoch_bars = 0.0
         self._bars = EpochBars()
+        self._of_bars: set[int] = set()  # rows that a bar showed
+        self._bars_ended = 0
         self._epoch_first = False  # "[2/7] step 45/280" was read
         self._partial: dict[int | None, tuple[Shape, Tokens, Line]] = {}  # states of evaluations
         self._losses: dict[int | None, Key] = {}
@@ -168,10 +172,25 @@ class Rows:
         self._states_of_bars()
         for row, step in self._trainer.steps():
             self.columns.rows.step[row] = step
+        self._part_from_bars()
         placed = sum(len(c.rows) for k, c in self.columns.points.items() if k[2] != "row")
         loose = sum(len(c.rows) for k, c in self.columns.points.items() if k[2] == "row")
         if placed and loose <= max(20, 3 * placed):
             self.columns.drop_unplaced()
+
+    def _note_bar(self, row: int, *, ended: bool) -> None:
+        self._of_bars.add(row)
+        self._bars_ended += ended
+
+    def _part_from_bars(self) -> None:
+        """Where a line tells each epoch what its bar showed under the same name, the line's numbers count."""
+        if not self._of_bars:
+            return
+        for column in self.columns.points.values():
+            told = [at for at, row in enumerate(column.rows) if row not in self._of_bars]
+            if len(told) >= max(FEW_TOLD, self._bars_ended - 1) and len(told) < len(column.rows):
+                column.rows = array("q", [column.rows[at] for at in told])
+                column.values = array("d", [column.values[at] for at in told])
 
     # ------------------------------------------------------------------------------------ places
 
@@ -236,6 +255,8 @@ class Rows:
             return
         wall = wall_of(line.raw) if shape.stamped else NAN
         row = self.columns.row(step, total, epoch, line.number, wall, own_step, kind)
+        if shape.bar:
+            self._note_bar(row, ended=step == total)
         if beside is not None:
             training = any(m.canonical == "train/loss" for m in shape.metrics)
             self._trainer.printed(row, epoch, training, beside)
@@ -298,6 +319,7 @@ class Rows:
             epochs.add(epoch)
             kind = state.shape.step_kind
             row = self.columns.row(state.step, state.total, epoch, state.number, NAN, True, kind)
+            self._note_bar(row, ended=False)
             for metric in metrics:
                 self._put(metric, state.tokens, row, "step", None)
         if epochs:
@@ -323,6 +345,7 @@ class Rows:
             self._bars.ended(epoch, training=not again and not shape.evaluating)
         wall = wall_of(line.raw) if shape.stamped else NAN
         row = self.columns.row(NAN, NAN, epoch, line.number, wall, True, "step")
+        self._note_bar(row, ended=True)
         for metric in shape.metrics:
             if again and not metric.split and metric.canonical.startswith("train/"):
                 metric = as_split(metric, "test")

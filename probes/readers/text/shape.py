@@ -104,7 +104,7 @@ def _compile(needed: tuple[int, ...], parts: list[bytes]) -> re.Pattern[bytes] |
     for at in range(needed[-1] + 1):
         out.append(_literal(parts[2 * at]))
         if at in needed:
-            out.append(rb"([\d,.eE+-]+)" if b"," in parts[2 * at + 1] else rb"([^\s,;|\]})\"'/%]+)")
+            out.append(rb"([\d,.eE+-]+)" if b"," in parts[2 * at + 1] else rb"([^\s,;|\]})\"'/%=*#<>!]+)")
         else:
             out.append(rb"[^\s|;)\]}]*")
     out.append(_literal(parts[2 * needed[-1] + 2][:2]))

@@ -318,3 +318,17 @@ def test_thirds_tell_a_noisy_loss_that_does_not_fall() -> None:
     assert found(200, 1.0) == "present"
     assert found(200, 0.6) == "absent"
     assert found(12, 1.0) == "unknown"
+
+
+def test_means_of_epochs_that_hardly_move() -> None:
+    """A caveat where nothing else tells; a metric, a fall or single batches are another matter."""
+    from traindoctor.probes.curves import course
+
+    def found(end: float, *more: Series, unit: str = "epoch") -> str:
+        loss = series("train/loss", np.linspace(0.975, end, 24), unit=unit)
+        return str(course.hardly_moves(View(run([loss, *more]), None)).state)
+
+    assert found(0.962) == "present"
+    assert found(0.5) == "absent"
+    assert found(0.962, series("eval/accuracy", np.linspace(0.94, 0.95, 24), unit="epoch")) == "absent"
+    assert found(0.962, unit="step") == "unknown"

@@ -368,3 +368,32 @@ def test_a_rate_with_a_decimal_comma_is_no_thousand(tmp_path: Path) -> None:
 
     assert {s.raw: s.values[1] for s in first.series} == {"train_loss": 1.5, "lr": 0.001}
     assert {s.raw: (s.steps[1], s.values[1]) for s in second.series}["lr"] == (2000, 0.001)
+
+
+def test_a_table_of_episodes(tmp_path: Path) -> None:
+    """So many steps to an episode are no axis, and the score of an episode is its reward."""
+    lengths = [20, 31, 18, 40, 22, 60, 35, 80, 42, 90]
+    rows = "".join(f"{i + 1},{n},{n * 1.5},{0.5}\n" for i, n in enumerate(lengths))
+    content = read(tmp_path, "episode,steps,score,loss\n" + rows)
+    score = next(s for s in content.series if names.canonical(s.raw, s.split) == "train/reward")
+
+    assert list(score.steps) == list(range(1, 11))
+    assert curve(content, "loss").steps[-1] == 10
+
+
+def test_steps_that_begin_again_stay_the_axis(tmp_path: Path) -> None:
+    rows = "".join(f"{e},{b},{1.0 / (e + b)}\n" for e in range(1, 6) for b in (1, 2, 3))
+    content = read(tmp_path, "epoch,step,loss\n" + rows)
+
+    assert list(curve(content, "loss").steps[:4]) == [1, 2, 3, 1]
+
+
+def test_a_monitor_of_episodes(tmp_path: Path) -> None:
+    """Stable-Baselines3's monitor.csv; `r,l,t` over texts is another table."""
+    rows = "".join(f"{10.5 * i},{10 * i},{1.7 * i:.2f}\n" for i in range(1, 9))
+    content = read(
+        tmp_path, '#{"t_start": 1600000.0, "env_id": "CartPole-v1"}\nr,l,t\n' + rows, "monitor.csv"
+    )
+
+    assert list(curve(content, "episode_reward").values[:2]) == [10.5, 21.0]
+    assert not csv_log.sniff(file_of(tmp_path, "other.csv", "r,l,t\n" + "a,b,c\n" * 8))

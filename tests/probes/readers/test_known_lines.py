@@ -343,3 +343,77 @@ def test_lines_stay_lines(line: str) -> None:
     assert [n for n, row in enumerate(data.split(b"\n")) if not row] == [
         n for n, row in enumerate(written.split(b"\n")) if not row
     ]
+
+
+def test_a_number_within_a_name(tmp_path: Path) -> None:
+    """Found in a public log: two lines of one shape, of which only the first is an accuracy that counts."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"2025-01-06 15:{i:02d}:15,292 INFO: Epoch: {i}/50, Iteration step: {1300 * i}, loss: {falling(i):.6f}\n"
+                f"2025-01-06 15:{i:02d}:20,051 INFO: ==============Epoch: {i}/50,top 1 acc: {rising(i):.4f}==============\n"
+                f"2025-01-06 15:{i:02d}:20,052 INFO: ==============Epoch: {i}/50,top 5 acc: {rising(i) + 0.05:.4f}=============="
+            )
+        ),
+    )
+
+    assert points(content, "train/loss")[1][0] == 2600
+    assert [v for _, v in points(content, "train/accuracy")] == pytest.approx(
+        [rising(i) for i in ROWS], abs=1e-4
+    )
+
+
+def test_the_score_of_an_episode_is_its_reward(tmp_path: Path) -> None:
+    content = read(
+        tmp_path, lines(lambda i: f"Episode: {i}, Score: {20 * i:.2f}, Average Score: {15 * i:.2f}")
+    )
+
+    assert [v for _, v in points(content, "train/reward")][:2] == [20, 40]
+
+
+def test_a_warning_behind_an_unended_line(tmp_path: Path) -> None:
+    """ssd.pytorch prints `end=' '`; what Python warns of is written behind it."""
+    warning = (
+        "/home/u/utils/augment.py:238: VisibleDeprecationWarning: Creating an ndarray from ragged nested sequences "
+        "(which is a list-or-tuple of lists-or-tuples with different lengths or shapes) is deprecated. If you meant "
+        "to do this, you must specify 'dtype=object' when creating the ndarray\n  mode = choice(options)"
+    )
+    content = read(
+        tmp_path,
+        lines(lambda i: f"timer: 0.3{i} sec.\niter {10 * i} || Loss: {falling(i):.4f} || {warning}"),
+    )
+
+    assert points(content, "train/loss")[0] == (10.0, pytest.approx(falling(1), abs=1e-4))
+
+
+def test_a_count_behind_its_share_is_no_step(tmp_path: Path) -> None:
+    """The training of spectral graph networks (M. Defferrard's cnn_graph)."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"step {30 * i} / 4000 (epoch 0.{i:02d} / 20):\n  learning_rate = 1.00e-03, loss_average = {falling(i):.2e}\n"
+                f"  validation accuracy: {rising(i):.4f} ({round(6144 * rising(i))} / 6144), f1 (weighted): 0.44, loss: 1.8e+00"
+            )
+        ),
+    )
+
+    assert [at for at, _ in points(content, "eval/accuracy")][:3] == [30, 60, 90]
+
+
+def test_what_a_line_tells_of_an_epoch_goes_before_its_bar(tmp_path: Path) -> None:
+    """A bar whose description is the loss at hand, and a line of the same name for the epoch."""
+
+    def epoch(i: int) -> str:
+        bar = "\r".join(
+            f"Train Loss: {falling(i) + 0.1 * k:.4f}: {14 * k:3d}%|{'#' * k:7s}| {k}/7 [00:0{k}<00:03,  1.60step/s]"
+            for k in range(8)
+        )
+        return f"{bar}\n[{i}/100] Train Loss: {falling(i):.4f}, Valid Loss: {falling(i) + 0.2:.4f}"
+
+    content = read(tmp_path, lines(epoch))
+    told = [v for _, v in points(content, "train/loss")]
+
+    assert told == pytest.approx([falling(i) for i in ROWS], abs=1e-4)
+    assert [v for _, v in points(content, "eval/loss")] == pytest.approx([v + 0.2 for v in told], abs=2e-4)
