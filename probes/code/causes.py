@@ -8,9 +8,10 @@ from __future__ import annotations
 from ..registry import Finding, View, any_of, probe
 from .calls.field import set_train_missing
 from .evaluation.formulas import score_minimised
+from .loss.bounded_targets import standardised_pixels_as_shares
 from .loss.calls import loss_wrong as standard_loss_wrong
 from .loss.ctc import ctc_input_wrong
-from .loss.divergence import divergence_of_wrong_kind, gaussian_divergence_wrong
+from .loss.divergence import divergence_of_wrong_kind, gaussian_divergence_wrong, mean_beside_sum
 from .loss.likelihood_arguments import (
     certain_weighs_most,
     keras_rate_linear,
@@ -46,6 +47,7 @@ from .model.branches import (
     overwritten_unread,
     twin_called_twice,
 )
+from .model.causal import masked_after_softmax, padding_shown
 from .model.cut_layers import layer_without_value
 from .model.dead_values import value_reaches_nothing
 from .model.each_round import every_round_from_the_start, state_not_carried
@@ -248,7 +250,7 @@ def axis_wrong(view: View) -> Finding:
 
 
 _AXES = (weights_over_other_axis, normalised_over_batch, torn_in_model, last_of_batch)
-_ATTENTION = (mask_times_scores, mask_turned_round)
+_ATTENTION = (mask_times_scores, mask_turned_round, masked_after_softmax, padding_shown)
 
 
 @probe()
@@ -325,7 +327,7 @@ def decay_astray(view: View) -> Finding:
 @probe()
 def divergence_wrong(view: View) -> Finding:
     """A divergence gets arguments of the wrong kind, or the Gaussians' one has a term with the wrong sign."""
-    checks = either(divergence_of_wrong_kind, gaussian_divergence_wrong)
+    checks = either(divergence_of_wrong_kind, gaussian_divergence_wrong, mean_beside_sum)
     return first(view, checks, "the scripts compute no divergence that is wrong")
 
 
@@ -335,6 +337,7 @@ def objective_wrong(view: View) -> Finding:
     checks = either(
         *(gaussian_likelihood_wrong, pinball_wrong, term_twice, temperature_multiplied),
         *(rate_of_wrong_kind, keras_rate_linear, target_for_variance, certain_weighs_most),
+        standardised_pixels_as_shares,
     )
     return first(view, checks, "the scripts write out no objective that is wrong")
 

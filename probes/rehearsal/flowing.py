@@ -130,6 +130,8 @@ class Flowing(Statements):
                 made.rows, made.table = one.rows, one.table
             elif one.rows is not None and _other_rows(made, one):
                 made.mixed = True
+            elif one.rows is not None and one.table != made.table:
+                self.put_together(made, one)
             made.fits |= one.fits
             made.by |= one.by
             made.vague, made.mixed = made.vague or one.vague, made.mixed or one.mixed
@@ -146,6 +148,16 @@ class Flowing(Statements):
         if not self.graph:
             made.deps = NOTHING
         return made
+
+    def put_together(self, one: Tensor, other: Tensor) -> None:
+        """Rows that the program drew apart and puts together one by one are the same rows from now on."""
+        mine, theirs = self.machine.one_table(one.table), self.machine.one_table(other.table)
+        known = mine != theirs and {one.table, other.table} <= self.machine.made_tables
+        rows, others = one.rows, other.rows
+        if rows is None or others is None or self.inside_net or not known:
+            return
+        if np.array_equal(rows, others):
+            self.machine.same[theirs] = mine
 
     @staticmethod
     def reaching(one: Tensor) -> frozenset[int]:

@@ -20,6 +20,7 @@ _KEEP = word_set(
     "from_numpy tensor asarray array requires_grad_ pin_memory long int float32 convert_to_tensor Tensor "
     "FloatTensor LongTensor bfloat16 type_as cast bool ascontiguousarray float64 int64 int32 identity exp "
     "log log1p sqrt abs square sigmoid tanh relu softplus clamp clip clamp_min clamp_max round sign neg "
+    "log10 log2 sin cos tan expm1 "
     "Sigmoid Tanh ReLU Softplus Identity Dropout LeakyReLU ELU GELU SiLU constant"
 )
 # losses of PyTorch that broadcast what they are given, with a warning at most

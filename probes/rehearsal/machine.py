@@ -79,6 +79,8 @@ class Machine(Objects):
         self.losses: list[tuple[str, tuple[Tensor, ...]]] = []  # losses of libraries with what they are given
         self.tables: dict[int, tuple[str, int]] = {}  # number -> (what it is, rows)
         self.by_name: dict[str, Any] = {}  # what was read, by what was read
+        self.made_tables: set[int] = set()  # those of numbers that the program draws
+        self.same: dict[int, int] = {}  # tables whose rows were put together one by one: they are one
         self.columns: dict[tuple[int, str], Any] = {}  # (table, column) -> how its values lie
         self.fits: list[Fit] = []  # statistics that were taken of rows
         # columns that met rows: where, in what, the answers in them, conditions that are not known
@@ -146,6 +148,12 @@ class Machine(Objects):
         self.tables[number] = (name, rows)
         return number
 
+    def one_table(self, number: int) -> int:
+        """The table that stands for all whose rows go together."""
+        while number in self.same:
+            number = self.same[number]
+        return number
+
     def weight(
         self, name: str, *, trains: bool = True, buffer: bool = False, ndim: int | None = None
     ) -> Weight:
@@ -167,7 +175,9 @@ class Machine(Objects):
         if answer is None or answer.rows is None or self.here is None or len(self.met) > 4000:
             return
         for one in found:
-            if one.rows is None or one.asked or one.deps or one.scalar or one.table != answer.table:
+            if one.rows is None or one.asked or one.deps or one.scalar:
+                continue
+            if self.one_table(one.table) != self.one_table(answer.table):
                 continue
             sure = not (one.vague or one.mixed or answer.vague or answer.mixed) and one.table > 0
             if sure and len(one.rows) == len(answer.rows) > 1:

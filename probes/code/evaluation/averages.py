@@ -17,6 +17,7 @@ from ..shared.roles import split_of, trains
 from ..shared.sides import either
 from .keras_fit import share_of_other_axis
 from .loops import predicts_least_likely, predicts_over_batch
+from .other_loader import divided_by_other_length
 
 
 @probe()
@@ -37,7 +38,7 @@ def average_of_wrong_count(view: View) -> Finding:
     """
     return first(
         view,
-        either(_wrong_count, share_of_other_axis),
+        either(_wrong_count, share_of_other_axis, divided_by_other_length),
         "the scripts show no average that an evaluation makes of its sums",
     )
 

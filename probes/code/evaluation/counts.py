@@ -21,7 +21,7 @@ def other_batch_size(source: Script) -> Finding | None:
         if not isinstance(node.op, ast.Mult):
             continue
         for counted, size in ((node.left, node.right), (node.right, node.left)):
-            loader = _length_of(counted)
+            loader = length_of(counted)
             made = _loader(source, loader) if loader is not None else None
             if made is None or not _is_divisor(source, node):
                 continue
@@ -55,7 +55,8 @@ def _divides_hits(source: Script, node: ast.BinOp, size: ast.expr) -> bool:
     )
 
 
-def _length_of(node: ast.expr) -> ast.expr | None:
+def length_of(node: ast.expr) -> ast.expr | None:
+    """What a length is taken of: `len(x)` -> `x`."""
     return (
         node.args[0] if isinstance(node, ast.Call) and last_name(node.func) == "len" and node.args else None
     )

@@ -18,6 +18,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
+from .flat_positions import fills_of_targets
 from .marks import ignored_labels, is_label, padded_labels
 
 _MASK = re.compile(
@@ -205,7 +206,7 @@ def _mean(source: Script, losses: bool) -> Finding | None:
     return ok(source, seen, "the mean goes over places with a label") if seen is not None else None
 
 
-def _scores(function: Function) -> bool:
+def _scores(function: Function | ast.Module) -> bool:
     return any(last_name(c.func) == "argmax" for c in of(function, ast.Call))
 
 
@@ -259,13 +260,16 @@ def metric_counts_padding(source: Script) -> Finding | None:
     if not ignored or source.loose:
         return None
     padded = {literal(source, v) for _, v in padded_labels(source) if v is not None}
-    if not padded & ignored:
+    if not (padded | set(fills_of_targets(source))) & ignored:
         return None
     seen: ast.AST | None = None
-    for function in source.of(ast.FunctionDef):
+    functions: tuple[Function | ast.Module, ...] = (*source.of(ast.FunctionDef), source.tree)
+    for function in functions:
         if function in source.passes or not _scores(function):
             continue
         for node in of(function, ast.Compare):
+            if function is source.tree and source.function_around(node) is not None:
+                continue
             if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
                 continue
             sides = [node.left, node.comparators[0]]

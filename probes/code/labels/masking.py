@@ -20,6 +20,7 @@ from ..shared.sides import either, literal
 from ..trainers.hooks import hugging_face
 from ..trainers.trainer_settings import filled_labels
 from .filled import filled_with_a_class
+from .flat_positions import padding_of_positions, zeros_for_labels
 from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .marks import USUAL, ignored_labels, is_label, padded_labels, written_over
 from .prompts import answer_hidden, marked_in_two_ways
@@ -70,6 +71,8 @@ def label_padding_counts(view: View) -> Finding:
         answer_hidden,
         marked_in_two_ways,
         averaged_with_padding,
+        padding_of_positions,
+        zeros_for_labels,
     )
     return first(view, either(*checks), "no labels are padded")
 

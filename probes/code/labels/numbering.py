@@ -21,7 +21,7 @@ from ..splits.sides_apart import numbered_apart
 from ..tensorflow.slips import moved_in_loss_alone
 from .keras_words import more_words_than_rows, numbered_anew
 from .start import numbered_from_one, shifted_in_training
-from .table_sizes import fewer_rows_than_words, table_too_small, unknown_is_a_word
+from .table_sizes import fewer_rows_than_words, padding_is_a_word, table_too_small, unknown_is_a_word
 
 
 @probe()
@@ -421,6 +421,7 @@ def words_numbered_apart(view: View) -> Finding:
             more_words_than_rows,
             numbered_anew,
             unknown_is_a_word,
+            padding_is_a_word,
             table_not_grown,
             numbered_for_pretrained,
         ),

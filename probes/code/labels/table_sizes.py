@@ -6,13 +6,14 @@ import ast
 import re
 from dataclasses import dataclass
 
-from ...readers._tree import names_in, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import behind, literal
+from .flat_positions import filled_by_hand
 
 _SPECIAL = re.compile(r"(?i)['\"][<\[]?_*(?:pad|unk|oov|blank|s|bos|eos|cls|sep)_*[>\]]?['\"]")
 _WORDS = re.compile(r"(?i)vocab|stoi|token_?to|word_?to|(?:word|token|char|letter)s?2(?:id|idx|index|i)")
@@ -159,6 +160,36 @@ def unknown_is_a_word(source: Script) -> Finding | None:
         if all(m.start <= number for m in made):
             return at(source, made[0].node, f"the unknown word is {number}, and a word of the list is, too")
     return ok(source, seen, "the unknown word has a number of its own") if seen is not None else None
+
+
+_FILL = re.compile(r"(?i)^_*pad(?:ding)?(?:_?(?:id|idx|index|token))?$")
+
+
+def padding_is_a_word(source: Script) -> Finding | None:
+    """`row + [PAD] * n` with PAD = 0, and the words of the row are numbered from 0: two share a number."""
+    seen: ast.AST | None = None
+    for node, value in filled_by_hand(source):
+        number = literal(source, value)
+        if type(number) is not int or number < 0 or not _FILL.match(last_name(value)):
+            continue
+        for end in (node.left, *flow(source).values(node.left, 3), *_within(source, node.left)):
+            for inner in of(end, ast.Subscript):
+                made = _numbered(source, inner.value)
+                if made is None or _grows(source, made, unparse(inner.value)):
+                    continue
+                seen = seen or made.node
+                if made.start <= number:
+                    return at(source, made.node, f"padding is {number}, and a word of the list is, too")
+    return ok(source, seen, "padding has a number of its own") if seen is not None else None
+
+
+def _within(source: Script, row: ast.expr) -> list[ast.expr]:
+    """`[s + ... for s in rows]`: what `rows` is made of."""
+    for part in source.above(row):
+        for loop in getattr(part, "generators", ()):
+            if unparse(loop.target) == unparse(row):
+                return list(flow(source).values(loop.iter, 3))
+    return []
 
 
 def classes_from_padding(source: Script) -> Finding | None:

@@ -125,6 +125,67 @@ def gaussian_divergence_wrong(source: Script) -> Finding | None:
     return None
 
 
+def mean_beside_sum(source: Script) -> Finding | None:
+    """`bce + kld`: the divergence is a sum over the batch and all codes, the reconstruction a mean over all.
+
+    A factor on either of them says that somebody has weighed them.
+    """
+    for found in _gaussians(source):
+        whole, sign = _with_factors(source, found)
+        statement = source.statement(whole)
+        function = source.function_around(whole)
+        if (
+            sign <= 0
+            or not isinstance(statement, ast.Assign)
+            or statement.value is not whole
+            or function is None
+        ):
+            continue
+        if _reduced(whole) != "sum" or not isinstance(statement.targets[0], ast.Name):
+            continue
+        name = statement.targets[0].id
+        for node in of(function, ast.BinOp):
+            if not isinstance(node.op, ast.Add) or node.lineno <= statement.lineno:
+                continue
+            sides = [unparse(node.left), unparse(node.right)]
+            if name not in sides:
+                continue
+            other = node.right if sides[0] == name else node.left
+            for made in (other, *flow(source).values(other, 2)):
+                if isinstance(made, ast.Call) and last_name(made.func) in _PLAIN_LOSSES and _is_mean(made):
+                    return at(
+                        source,
+                        node,
+                        "the reconstruction is a mean over all its numbers, the divergence a sum",
+                    )
+    return None
+
+
+_PLAIN_LOSSES = ("binary_cross_entropy", "mse_loss", "binary_cross_entropy_with_logits", "l1_loss")
+
+
+def _is_mean(call: ast.Call) -> bool:
+    told = keyword(call, "reduction")
+    known = isinstance(told, ast.Constant) and told.value == "mean"
+    return (
+        (told is None or known)
+        and not any(k.arg != "reduction" for k in call.keywords)
+        and len(call.args) == 2
+    )
+
+
+def _reduced(whole: ast.expr) -> str:
+    """How the term is put together: "sum" over everything, "mean", "" of what is not told."""
+    calls = [c for c in of(whole, ast.Call) if last_name(c.func) in _REDUCES]
+    if len(calls) != 1 or any(k.arg in ("dim", "axis") for k in calls[0].keywords):
+        return ""
+    call = calls[0]
+    library = isinstance(call.func, ast.Attribute) and unparse(call.func.value) in _LIBRARIES
+    if len(call.args) > (1 if library else 0) or any(isinstance(n.op, ast.Div) for n in of(whole, ast.BinOp)):
+        return ""
+    return "sum" if "sum" in last_name(call.func) else "mean"
+
+
 def _climbed(name: str, sign: int) -> str:
     way = "a divergence, and is subtracted" if sign > 0 else "a divergence turned round, and is added"
     return f"`{name}` is {way}: it is climbed"

@@ -44,6 +44,7 @@ def _overlap(source: Script) -> Finding | None:
             if _is_ratio(source, value):
                 return at(source, value, "the overlap itself is minimised: nothing turns it into 1 - x")
         names = [a.arg for a in function.args.args if "logit" in a.arg.lower()]
+        names = names or [n for c in calls if (n := _scores_given(source, c))]
         used = {last_name(n.func) for n in of(function, ast.Call)}
         if names and not used & set(_SQUASHES):
             return at(
@@ -54,6 +55,27 @@ def _overlap(source: Script) -> Finding | None:
     return (
         ok(source, seen, "the overlap of probabilities is turned into a loss") if seen is not None else None
     )
+
+
+def _scores_given(source: Script, call: ast.Call) -> str:
+    """The name of what a call is given first, where a loss of raw scores beside it is given the same."""
+    name = unparse(call.args[0]) if call.args and isinstance(call.args[0], ast.Name) else ""
+    function = source.function_around(call)
+    for other, kind in losses(source):
+        raw = "logits" in kind or kind.replace("_", "") in ("crossentropyloss", "crossentropy")
+        if (
+            raw
+            and other.args
+            and unparse(other.args[0]) == name
+            and source.function_around(other) is function
+        ):
+            stored = [
+                n
+                for n in of(function or source.tree, ast.Name)
+                if n.id == name and isinstance(n.ctx, ast.Store) and other.lineno < n.lineno <= call.lineno
+            ]
+            return "" if stored else name
+    return ""
 
 
 def _overlap_losses(source: Script) -> Iterator[tuple[Function, list[ast.Call]]]:

@@ -6,6 +6,7 @@ from ...registry import Finding, View, probe
 from ..labels.keras_words import text_for_texts
 from ..shared.checks import first
 from ..shared.sides import either
+from .box_forms import mirrored_about_other_side, sizes_for_corners
 from .contrasts import itself_among_candidates, one_view_twice, scaled_over_the_batch
 from .conversions import (
     degrees_as_radians,
@@ -103,6 +104,8 @@ _PLACES = (
     mirrored_about_old_side,
     moved_part_thrown_away,
     exchange_never_used,
+    sizes_for_corners,
+    mirrored_about_other_side,
 )
 
 

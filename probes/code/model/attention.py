@@ -421,14 +421,29 @@ def _of_comparison(kind: str, left: ast.expr, right: ast.expr) -> str:
     return ""
 
 
+_LIBRARIES = ("torch", "np", "numpy")
+_ONES_IN_TRIANGLE = re.compile(r"\b(?:tril|triu)\(.*ones")
+
+
 def order_mask_unread(source: Script) -> Finding | None:
     """A model keeps a triangle of ones, as what hides the following places, and nothing reads it."""
     for owner in source.modules:
+        for call in source.named("register_buffer"):
+            name = call.args[0] if len(call.args) > 1 and source.class_around(call) is owner else None
+            if not isinstance(name, ast.Constant) or not isinstance(name.value, str) or source.loose:
+                continue
+            mentions = [
+                n
+                for n in source.mentions.get(name.value, ())
+                if isinstance(n, ast.Constant) or unparse(n.value) not in _LIBRARIES  # torch.tril itself
+            ]
+            if _ONES_IN_TRIANGLE.search(unparse(call.args[1])) and mentions == [name]:
+                return at(source, call, "this mask hides what follows each place, and nothing reads it")
         for node in of(owner, ast.Assign):
             target = node.targets[0]
             if not (isinstance(target, ast.Attribute) and unparse(target.value) == "self"):
                 continue
-            if not re.search(r"\b(?:tril|triu)\(.*ones", unparse(node.value)):
+            if not _ONES_IN_TRIANGLE.search(unparse(node.value)):
                 continue
             read = [
                 n

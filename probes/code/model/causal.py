@@ -285,3 +285,72 @@ def _buffers(mine: Flow, node: ast.expr) -> Iterator[ast.expr]:
         if last_name(call.func) == "register_buffer" and len(call.args) > 1:
             if isinstance(call.args[0], ast.Constant) and call.args[0].value == node.attr:
                 yield call.args[1]
+
+
+# ------------------------------------------------------------------------------------------- other masks
+
+
+def masked_after_softmax(source: Script) -> Finding | None:
+    """`weights.masked_fill(mask == 0, 0)` after the softmax: what is hidden has taken its share before."""
+    mine = flow(source)
+    for call in source.named("masked_fill", "masked_fill_"):
+        args = call.args
+        if (
+            len(args) != 2
+            or not isinstance(call.func, ast.Attribute)
+            or literal(source, args[1]) not in (0, 0.0)
+        ):
+            continue
+        if _triangle(mine, args[0], 8) is None or not _is_softmax(mine, call.func.value):
+            continue
+        function = source.function_around(call)
+        if function is None or any(last_name(c.func) == "normalize" for c in of(function, ast.Call)):
+            continue
+        if not any(isinstance(n.op, ast.Div) and "sum" in unparse(n.right) for n in of(function, ast.BinOp)):
+            return at(
+                source, call, "the weights are masked after their softmax: what is hidden took part in it"
+            )
+    return None
+
+
+def _is_softmax(mine: Flow, node: ast.expr) -> bool:
+    """What a softmax gave, and nothing else."""
+    ends = [v for v in (node, *mine.values(node, 3)) if not isinstance(v, ast.Name)]
+    return bool(ends) and all(isinstance(e, ast.Call) and last_name(e.func) == "softmax" for e in ends)
+
+
+_PADDING = re.compile(r"(?i)(?:^|[._])pad(?:ding)?(?:_?(?:id|idx|index|token|token_id))?$")
+
+
+def padding_shown(source: Script) -> Finding | None:
+    """`scores.masked_fill(src != PAD, -inf)`: padding is attended to, and all else hidden."""
+    seen: ast.AST | None = None
+    for call in source.calls:
+        for mask, shown in _masks_of(flow(source), call):
+            test = _test_of(flow(source), mask)
+            if test is None or not _PADDING.search(unparse(test.comparators[0])):
+                continue
+            seen = seen or call
+            if isinstance(test.ops[0], ast.Eq) == shown:
+                return at(source, call, "this mask hides all but the padding")
+    return ok(source, seen, "padding is hidden from attention") if seen is not None else None
+
+
+def _test_of(mine: Flow, mask: ast.expr) -> ast.Compare | None:
+    """The comparison that a mask is, axes put in and names followed."""
+    for _ in range(6):
+        if isinstance(mask, ast.Compare):
+            plain = len(mask.ops) == 1 and isinstance(mask.ops[0], (ast.Eq, ast.NotEq))
+            return mask if plain else None
+        if isinstance(mask, ast.Subscript):
+            mask = mask.value
+        elif isinstance(mask, ast.Call) and isinstance(mask.func, ast.Attribute) and mask.func.attr in _CASTS:
+            mask = mask.func.value
+        elif isinstance(mask, ast.Name):
+            found = mine.given(mask)
+            if found is None or found.places:
+                return None
+            mask = found.value
+        else:
+            return None
+    return None

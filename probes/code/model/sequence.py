@@ -20,6 +20,7 @@ from ..splits.windows_hold import windows_hold_the_answer
 from .attention import future_shown, order_mask_unread
 from .causal import next_is_seen
 from .operators import scores_written_out
+from .wiring import held
 
 
 @probe()
@@ -28,7 +29,7 @@ def target_is_input(view: View) -> Finding:
     return first(
         view,
         either(
-            *(_same_window, input_again, _sees_later, decoder_unmasked),
+            *(_same_window, input_again, told_what_to_say, _sees_later, decoder_unmasked),
             *(next_is_seen, windows_overlap, windows_hold_the_answer, *_ORDER),
         ),
         "the scripts predict no following elements",
@@ -139,6 +140,67 @@ def input_again(source: Script) -> Finding | None:
                 if wanted in given:
                     return at(source, loss, "the targets are what the model is given, not what follows")
     return ok(source, seen, "the targets are the inputs one position later") if seen is not None else None
+
+
+def told_what_to_say(source: Script) -> Finding | None:
+    """`loss(model(src, tgt).view(-1, V), tgt.view(-1))`: the decoder is given what it is to say.
+
+    Left aside: networks that shift or cut it themselves, and those of a library.
+    """
+    calls = [c for c in model_calls(source) if len(c.args) > 1]
+    for loss, kind in source.losses:
+        if kind not in ("crossentropyloss", "cross_entropy", "nllloss", "nll_loss") or len(loss.args) < 2:
+            continue
+        wanted = loss.args[1]
+        flat = isinstance(wanted, ast.Call) and isinstance(wanted.func, ast.Attribute)
+        if not flat or wanted.func.attr not in ("view", "reshape", "flatten"):  # type: ignore[attr-defined]
+            continue
+        name = unparse(wanted.func.value)  # type: ignore[attr-defined]
+        scope = source.function_around(loss)
+        for call in calls:
+            if (
+                source.function_around(call) is not scope
+                or not name.isidentifier()
+                or not _trains(source, scope)
+            ):
+                continue
+            places = [i for i, a in enumerate(call.args) if unparse(a) == name and i > 0]
+            if (
+                places
+                and _hands_on_whole(source, call, places[0])
+                and not _stored_between(source, call, loss, name)
+            ):
+                return at(source, call, "the model is given the very positions that it is to say")
+    return None
+
+
+def _stored_between(source: Script, call: ast.Call, loss: ast.Call, name: str) -> bool:
+    """The name holds another value where the loss is taken: `tgt = tgt[:, 1:]`."""
+    scope = source.function_around(call) or source.tree
+    stored = (n for n in of(scope, ast.Name) if n.id == name and isinstance(n.ctx, ast.Store))
+    return any(call.lineno <= n.lineno <= loss.lineno for n in stored)
+
+
+def _hands_on_whole(source: Script, call: ast.Call, place: int) -> bool:
+    """The forward pass of the program's own network looks the argument up in a table, and cuts nothing."""
+    mine = flow(source)
+    made = [f for f in mine.called(call) if f in source.forwards]
+    if len(made) != 1:
+        return False
+    names = [a.arg for a in made[0].args.args[1:]]
+    if place >= len(names):
+        return False
+    name = names[place]
+    text = unparse(made[0])
+    uses = [n for n in of(made[0], ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    looked_up = [p for n in uses if isinstance(p := source.parents.get(n), ast.Call) and n in p.args]
+    own = [c for c in looked_up if isinstance(c.func, ast.Attribute) and unparse(c.func.value) == "self"]
+    plain = len(uses) == len(own) == 1 and not re.search(
+        r"roll|shift|range\(|\[:, ?:-1|cat\(\[\w*sos|bos", text
+    )
+    owner = mine.class_around(made[0])
+    tables = {n for n, c in held(owner) if last_name(c.func) == "Embedding"} if owner is not None else set()
+    return plain and last_name(own[0].func) in tables
 
 
 def _trains(source: Script, scope: Function | None) -> bool:

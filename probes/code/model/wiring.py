@@ -191,7 +191,9 @@ def _unused(source: Script, norms: bool) -> Finding | None:
                 bool(_NORM.search(last_name(made.func))) and last_name(made.func) != "Norm"
             )  # a vector's length
             weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made) or name in stacks
-            if norm is not norms or not (norm or weighty) or chosen(source, made):
+            shortcut = _SHORTCUT.match(name) is not None
+            weighty = weighty or (shortcut and last_name(made.func) in ("Sequential", "SequentialCell"))
+            if norm is not norms or not (norm or weighty) or (chosen(source, made) and not shortcut):
                 continue
             seen = seen or made
             # a network that gives features has a head that is left from the classifier it was
@@ -204,6 +206,8 @@ def _unused(source: Script, norms: bool) -> Finding | None:
     return ok(source, seen, "every layer that is made is used") if seen is not None else None
 
 
+# what is made under a condition all the same, and is nothing but a way round the block
+_SHORTCUT = re.compile(r"^(?:short|shortcut|skip|skip_?(?:conn|connection|proj|layer)|downsample|residual)$")
 _HEAD = re.compile(r"^(?:fc|head|heads|classifier|last_linear)$")
 
 

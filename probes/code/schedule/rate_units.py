@@ -169,7 +169,21 @@ def _epochs(source: Script) -> frozenset[object]:
         for c in source.named("train")
         if len(c.args) > 1 and "mindspore" in source.frameworks
     ]
+    given += [
+        loop.iter.args[-1]
+        for loop in source.of(ast.For)
+        if re.search(r"(?i)^_?(?:ep|epochs?)(?:_|$)", unparse(loop.target)) and _goes_through_data(loop)
+        if isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range" and loop.iter.args
+    ]
     return frozenset({literal(source, g) for g in given if g is not None} - {None})
+
+
+def _goes_through_data(loop: ast.For) -> bool:
+    """Batches are gone through within: `for epoch in range(30): for x, y in train:`."""
+    return any(
+        isinstance(n, ast.For) and n is not loop and not re.match(r"range\(", unparse(n.iter))
+        for n in ast.walk(loop)
+    )
 
 
 def _as_long(source: Script, warmup: ast.expr, length: ast.expr) -> bool:

@@ -22,6 +22,7 @@ from ..shared.sides import words
 from .fit_apart import fit_apart
 from .flags import labelled_by_switch
 from .handed_apart import setting_left_out
+from .masks_apart import mask_left_out
 from .sides_apart import labels_apart, scaled_back
 from .split_steps import left_out_of_loop, one_not_transformed
 
@@ -44,6 +45,7 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
         one_not_transformed,
         _setting_left,
         _labels_apart,
+        _mask_left_out,
     )
 
     def check(source: Script) -> Finding | None:
@@ -55,6 +57,10 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
 
 def _labels_apart(source: Script, labels: bool) -> Finding | None:
     return labels_apart(source) if labels else None
+
+
+def _mask_left_out(source: Script, labels: bool) -> Finding | None:
+    return None if labels else mask_left_out(source)
 
 
 def _setting_left(source: Script, labels: bool) -> Finding | None:

@@ -45,9 +45,9 @@ def parts(machine: Machine, asks: list[Asked]) -> dict[int, Part]:
             if one.rows is None or one.table <= 0:
                 continue
             if one.vague or ask.guessed:
-                guessed.add(one.table)
+                guessed.add(machine.one_table(one.table))
                 continue
-            part = found.setdefault(one.table, Part())
+            part = found.setdefault(machine.one_table(one.table), Part())
             part.rows.update(int(r) for r in np.atleast_1d(one.rows))
             part.by |= one.by
             part.fits |= one.fits
@@ -65,6 +65,17 @@ def held_out(machine: Machine) -> Iterator[tuple[Told, list[Asked]]]:
         if any(a.net is not asks[0].net for a in asks):
             continue  # of several networks, as the folds of an array: nothing tells which rows each gave
         if asks and not any(a.number in learnt or a.graph for a in asks):
+            yield event, asks
+
+
+def unnamed(machine: Machine) -> Iterator[tuple[Told, list[Asked]]]:
+    """Figures whose names do not tell of which rows they are, of answers that nothing is learnt from."""
+    learnt = taught(machine)
+    for event in machine.journal.of(Told):
+        asks = [machine.asks[n] for n in sorted(event.value.asked) if n in machine.asks]
+        if _HELD_OUT.search(event.label) or _LEARNT.search(event.label) or not asks:
+            continue
+        if all(a.net is asks[0].net and a.number not in learnt and not a.graph for a in asks):
             yield event, asks
 
 
@@ -183,17 +194,18 @@ def _whole(machine: Machine, table: int, mine: Part, held: Part) -> bool:
 
 def statistics_of_scored(machine: Machine) -> Iterator[Verdict]:
     """Inputs are scaled by figures that were taken of the held-out rows, too."""
-    for event, asks in held_out(machine):
+    for event, asks in (*held_out(machine), *unnamed(machine)):
         learnt = parts(machine, lessons(machine, asks[0].net, asks[0].time))
+        most = _APART if _HELD_OUT.search(event.label) else 0.0
         for table, held in parts(machine, asks).items():
             mine = learnt.get(table)
-            if mine is None or len(held.rows & mine.rows) > _APART * len(held.rows):
+            if mine is None or len(held.rows & mine.rows) > most * len(held.rows):
                 continue
             shared = mine.fits & held.fits
             for number in sorted(shared):
                 fit = machine.fits[number]
                 rows = {int(r) for r in fit.rows}
-                if fit.table != table or not _scales(machine, number, shared):
+                if machine.one_table(fit.table) != table or not _scales(machine, number, shared):
                     continue
                 if not (fit.by <= held.by and fit.by <= mine.by):
                     continue

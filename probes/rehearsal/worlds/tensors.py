@@ -27,8 +27,10 @@ from ..values import (
     Unknown,
     Weight,
 )
+from .axes import along, along_rows, beside
 from .frames import Groups, Places, frame_field, frame_item, set_part
 from .known_numbers import LARGEST, by_numpy, computed, cuts_nothing, each_of, joined_numbers, plain_of
+from .made_data import drawn
 from .parts import part
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ SAME = word_set(
 _SHAPES = word_set("view reshape squeeze unsqueeze flatten ravel expand_dims atleast_1d atleast_2d")
 _DRAWS = word_set(
     "rand randn randint normal uniform standard_normal rand_like randn_like bernoulli multinomial "
-    "integers random normal_ uniform_ binomial poisson randint_like"
+    "integers random normal_ uniform_ binomial poisson randint_like exponential lognormal"
 )
 
 
@@ -138,6 +140,7 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
             "constant",
         )
         and given
+        and not (name == "stack" and beside(given, named))
     ):
         made = _gathered(machine, name, given[0])
         if made is not None:
@@ -145,7 +148,7 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
                 made.form = after(name, given, named)
             return made
     if name in _DRAWS and not found:
-        return Tensor(drawn=True, done=(name,))
+        return drawn(machine, name, given, named)
     if not found:
         return NotImplemented if not name.islower() or name in ("load", "device", "save") else Unknown(name)
     if name in _DRAWS:
@@ -155,8 +158,8 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
     if len(found) == 1 and given and found[0] is given[0]:
         made.form = after(name, given, named)
     if name in STATISTICS and len(found) == 1 and not (made.asked or made.deps):
-        along = along_rows(given, named, 1 if found[0] in given[:1] else 0)
-        if along:
+        rowwise = along_rows(given, named, 1 if found[0] in given[:1] else 0)
+        if rowwise:
             made.rows = None
             made.fits |= machine.fit(name, found[0], node)
             if machine.numbers is not None and found[0].number is None and name in _STANDARD:
@@ -164,7 +167,7 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
                 return made
     if name in MOVES and made.rows is not None:
         made.mixed = True
-    if name in PICKS and made.rows is not None and not _along(given[:0], named):
+    if name in PICKS and made.rows is not None and not along(given[:0], named):
         made.vague = True
     if name in _WITH_NUMBERS and len(found) <= 200:
         number = by_numpy(name, given, named)
@@ -207,7 +210,7 @@ def _gathered(machine: Machine, name: str, held: Any) -> Any:
 def joined(machine: Machine, parts: list[Tensor], name: str) -> Tensor:
     """Several tensors one after the other along the rows."""
     made = machine.joined_tensors(name, parts)
-    tables = {p.table for p in parts if p.rows is not None}
+    tables = {machine.one_table(p.table) for p in parts if p.rows is not None}
     if len(tables) == 1 and all(p.rows is not None for p in parts):
         if name in ("cat", "concatenate", "concat", "hstack", "vstack", "append") or len(parts) > 1:
             rows = [p.rows for p in parts if p.rows is not None]
@@ -244,7 +247,7 @@ def changed(machine: Machine, name: str, given: list[Any], named: Named, found: 
         made.done = found[0].done
     if name in CUTS:
         made.deps = NOTHING
-    if name in FIGURES and not _along(given, named):
+    if name in FIGURES and not along(given, named):
         made.scalar, made.rows = True, None
         number = found[0].number
         if (
@@ -254,24 +257,6 @@ def changed(machine: Machine, name: str, given: list[Any], named: Named, found: 
         ):
             made.number = getattr(np, name)(number)
     return made
-
-
-def _along(given: list[Any], named: Named) -> bool:
-    """Whether a function of many numbers is taken along an axis."""
-    if any(k in named and named[k] is not None for k in ("dim", "axis")):
-        return True
-    return any(isinstance(g, (int, tuple, list)) and not isinstance(g, bool) for g in given[1:2])
-
-
-def along_rows(given: list[Any], named: Named, place: int) -> bool:
-    """Whether a figure is taken over the rows, not of each of them."""
-    axis = named.get("dim", named.get("axis"))
-    rest = given[place:]
-    if axis is None and rest and isinstance(rest[-1], (int, tuple, list)) and not isinstance(rest[-1], bool):
-        axis = rest[-1]
-    if axis is None:
-        return True
-    return 0 in axis if isinstance(axis, (tuple, list)) else axis in (0, "index")
 
 
 @method(Tensor, "backward")

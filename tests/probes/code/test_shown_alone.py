@@ -1,0 +1,237 @@
+"""Slips that a script alone shows: padding, masks, boxes, lengths of other loaders, shares."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+WORDS = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+PAD, EOS = 0, 1
+ids = {c: i + 2 for i, c in enumerate(letters)}
+V = len(ids) + 2
+def fill(words):
+    rows = [[ids[c] for c in w] + [EOS] for w in words]
+    most = max(map(len, rows))
+    return torch.tensor([r + [PAD] * (most - len(r)) for r in rows])
+def batches(pairs):
+    for part in pairs:
+        yield fill([a for a, _ in part]), fill([b for _, b in part])
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.src, self.tgt = nn.Embedding(V, 32), nn.Embedding(V, 32)
+        self.enc, self.dec = nn.GRU(32, 32, batch_first=True), nn.GRU(32, 32, batch_first=True)
+        self.out = nn.Linear(32, V)
+    def forward(self, src, tgt_in):
+        memory, state = self.enc(self.src(src))
+        h, _ = self.dec(self.tgt(tgt_in), state)
+        score = torch.bmm(h, memory.transpose(1, 2)) / 32 ** 0.5
+        score = score.masked_fill((src == PAD).unsqueeze(1), -1e9)
+        return self.out(h + torch.bmm(F.softmax(score, dim=-1), memory))
+def shifted(t):
+    return torch.cat([torch.full((t.size(0), 1), EOS), t[:, :-1]], dim=1)
+model = Net()
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(9):
+    for src, tgt in batches(train):
+        logits = model(src, shifted(tgt))
+        loss = F.cross_entropy(logits.reshape(-1, V), tgt.reshape(-1), ignore_index=PAD)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+COUNTS, SEES, SHARED = (
+    "script-label-padding-counts",
+    "script-training-sees-evaluation",
+    "script-operator-wrong",
+)
+
+
+@pytest.mark.parametrize(
+    ("symptom", "old", "new", "wanted"),
+    [
+        (COUNTS, "", "", "absent"),
+        (COUNTS, ", ignore_index=PAD", "", "present"),
+        (COUNTS, "ignore_index=PAD", "ignore_index=EOS", "present"),
+        (COUNTS, ", ignore_index=PAD", ", reduction='none'", "unknown"),
+        (SEES, "model(src, shifted(tgt))", "model(src, tgt)", "present"),
+        ("script-words-numbered-apart", "i + 2 for", "i for", "present"),
+        (SHARED, "src == PAD", "src != PAD", "present"),
+    ],
+)
+def test_padding_by_hand(symptom: str, old: str, new: str, wanted: str) -> None:
+    """Rows that were filled up by hand: the loss, the decoder's input, the numbers, the mask."""
+    assert not old or WORDS.count(old) == 1
+    assert state(symptom, WORDS.replace(old, new) if old else WORDS) == wanted
+
+
+@pytest.mark.parametrize("symptom", [COUNTS, SEES, SHARED, "script-words-numbered-apart"])
+def test_right_one_is_silent(symptom: str) -> None:
+    """The right program shows none of these."""
+    assert state(symptom, WORDS) != "present"
+
+
+TUNED = """
+from torch.nn.utils.rnn import pad_sequence
+from transformers import AutoModelForCausalLM
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+def collate(rows):
+    ids, labels = zip(*rows)
+    labels = pad_sequence(labels, batch_first=True{VALUE})
+    return {"input_ids": pad_sequence(ids, batch_first=True), "labels": labels}
+"""
+
+
+@pytest.mark.parametrize(("value", "wanted"), [("", "present"), (", padding_value=-100", "absent")])
+def test_labels_of_a_library_model(value: str, wanted: str) -> None:
+    """The loss within a model of transformers leaves out -100 alone."""
+    assert state(COUNTS, TUNED.replace("{VALUE}", value)) == wanted
+
+
+ATTEND = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+class Attend(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.qkv = nn.Linear(d, 3 * d)
+        self.register_buffer("tril", torch.tril(torch.ones(n, n)))
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = self.qkv(x).split(c, dim=2)
+        att = q @ k.transpose(-2, -1) / c ** 0.5
+        att = att.masked_fill(self.tril[:t, :t] == 0, float("-inf"))
+        att = F.softmax(att, dim=-1)
+        return att @ v
+"""
+HIDE = '        att = att.masked_fill(self.tril[:t, :t] == 0, float("-inf"))\n'
+SOFT = "        att = F.softmax(att, dim=-1)\n"
+LATE = SOFT + "        att = att.masked_fill(self.tril[:t, :t] == 0, 0.0)\n"
+
+
+def test_masks_of_order() -> None:
+    """The triangle is applied before the softmax; after it, or not at all, is wrong."""
+    late = ATTEND.replace(HIDE + SOFT, LATE)
+    anew = ATTEND.replace(HIDE + SOFT, LATE + "        att = att / att.sum(-1, keepdim=True)\n")
+    assert state(SHARED, late) == "present"
+    assert state(SHARED, anew) != "present"
+    assert state(SHARED, ATTEND) != "present"
+    assert state(SEES, ATTEND.replace(HIDE, "")) == "present"
+    assert state(SEES, ATTEND) != "present"
+
+
+BOXES = """
+import torch, torchvision
+class Set(torch.utils.data.Dataset):
+    def __getitem__(self, i):
+        image, found = self.items[i]
+        boxes = torch.tensor([[b["x"], b["y"], b["x"] + b["w"], b["y"] + b["h"]] for b in found])
+        if torch.rand(1) < 0.5:
+            image = torchvision.transforms.functional.hflip(image)
+            boxes[:, [0, 2]] = image.width - boxes[:, [2, 0]]
+        return image, {"boxes": boxes, "labels": torch.ones(len(found))}
+model = torchvision.models.detection.fasterrcnn_resnet50_fpn()
+"""
+
+
+def test_boxes() -> None:
+    """A detector takes two corners, and x is mirrored within the width."""
+    sizes = BOXES.replace('b["x"] + b["w"], b["y"] + b["h"]', 'b["w"], b["h"]')
+    assert state("script-places-left", sizes) == "present"
+    assert (
+        state(
+            "script-places-left",
+            sizes.replace("if torch.rand", "boxes[:, 2:] += boxes[:, :2]\n        if torch.rand"),
+        )
+        != "present"
+    )
+    assert state("script-places-left", BOXES.replace("image.width", "image.height")) == "present"
+    assert state("script-places-left", BOXES) != "present"
+
+
+CODES = """
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+tf = transforms.Compose([transforms.ToTensor()])
+train = DataLoader(datasets.MNIST("data", train=True, transform=tf), 64, shuffle=True)
+test = DataLoader(datasets.MNIST("data", train=False, transform=tf), 64)
+def loss_function(recon, x, mu, logvar):
+    bce = F.binary_cross_entropy(recon, x.view(-1, 784), reduction="sum")
+    kld = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+    return bce + kld
+for epoch in range(9):
+    for x, _ in train:
+        recon, mu, logvar = model(x)
+        loss = loss_function(recon, x, mu, logvar)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    total = 0.0
+    with torch.no_grad():
+        for x, _ in test:
+            recon, mu, logvar = model(x)
+            total += loss_function(recon, x, mu, logvar).item()
+    print(total / len(test.dataset))
+"""
+
+
+def test_variational_codes() -> None:
+    """Terms of one reduction, pictures from 0 to 1, a sum over the loader it is divided by."""
+    loss, metric = "script-loss-wrong", "script-metric-wrong"
+    assert state(loss, CODES.replace('reduction="sum"', 'reduction="mean"')) == "present"
+    assert (
+        state(loss, CODES.replace("ToTensor()", "ToTensor(), transforms.Normalize((0.13,), (0.31,))"))
+        == "present"
+    )
+    assert state(metric, CODES.replace("len(test.dataset)", "len(train.dataset)")) == "present"
+    assert state(loss, CODES) != "present"
+    assert state(metric, CODES) != "present"
+
+
+TAGS = """
+import torch
+from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification
+model = AutoModelForTokenClassification.from_pretrained("bert-base-cased")
+for epoch in range(3):
+    for batch in train:
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    with torch.no_grad():
+        for batch in valid:
+            guess = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits
+"""
+
+
+def test_mask_left_out_where_it_is_scored() -> None:
+    """Training hands the attention mask over, and so does the evaluation."""
+    apart = "script-splits-processed-differently"
+    assert state(apart, TAGS.replace(', attention_mask=batch["attention_mask"]', "")) == "present"
+    assert state(apart, TAGS) != "present"
+
+
+def test_overlap_of_raw_scores() -> None:
+    """Dice beside a loss of raw scores is taken of their sigmoid."""
+    text = """
+def dice(prob, target):
+    return (2 * (prob * target).sum() + 1) / (prob.sum() + target.sum() + 1)
+bce = torch.nn.BCEWithLogitsLoss()
+for img, mask in train:
+    out = model(img)
+    loss = bce(out, mask) + 1 - dice(torch.sigmoid(out), mask)
+    loss.backward()
+    optimizer.step()
+"""
+    text = "import torch\n" + text
+    assert state("script-overlap-loss-wrong", text) == "absent"
+    assert (
+        state("script-overlap-loss-wrong", text.replace("torch.sigmoid(out), mask", "out, mask")) == "present"
+    )
