@@ -437,7 +437,8 @@ def order_mask_unread(source: Script) -> Finding | None:
                 for n in source.mentions.get(name.value, ())
                 if isinstance(n, ast.Constant) or unparse(n.value) not in _LIBRARIES  # torch.tril itself
             ]
-            if _ONES_IN_TRIANGLE.search(unparse(call.args[1])) and mentions == [name]:
+            hidden = re.search(r"is_causal|mask|inf|-1e", unparse(owner).replace(unparse(call), ""))
+            if _ONES_IN_TRIANGLE.search(unparse(call.args[1])) and mentions == [name] and not hidden:
                 return at(source, call, "this mask hides what follows each place, and nothing reads it")
         for node in of(owner, ast.Assign):
             target = node.targets[0]

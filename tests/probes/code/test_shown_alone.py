@@ -123,6 +123,11 @@ def test_masks_of_order() -> None:
     assert state(SHARED, ATTEND) != "present"
     assert state(SEES, ATTEND.replace(HIDE, "")) == "present"
     assert state(SEES, ATTEND) != "present"
+    ready = (
+        ATTEND[: ATTEND.index("        att =")]
+        + "        return F.scaled_dot_product_attention(q, k, v, is_causal=True)\n"
+    )
+    assert state(SEES, ready) != "present"
 
 
 BOXES = """
