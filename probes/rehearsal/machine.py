@@ -162,11 +162,11 @@ class Machine(Objects):
         self.weights[made.serial] = made
         return made
 
-    def fit(self, kind: str, of: Tensor, node: ast.AST) -> frozenset[int]:
+    def fit(self, kind: str, of: Tensor, node: ast.AST, over_columns: bool = False) -> frozenset[int]:
         """Put down that a statistic was taken of rows; its number, or nothing where they are not known."""
         if of.rows is None or not len(of.rows) or of.vague or of.table <= 0 or self.sampling:
             return frozenset()
-        self.fits.append(Fit(kind, of.rows, of.table, node, of.by))
+        self.fits.append(Fit(kind, of.rows, of.table, node, of.by, over_columns))
         return frozenset((len(self.fits) - 1,))
 
     def meet(self, found: list[Tensor]) -> None:

@@ -273,6 +273,7 @@ class Fit:
     table: int
     node: ast.AST
     by: frozenset[str] = frozenset()
+    over_columns: bool = False  # one figure for all columns, which stand for different things
 
 
 @dataclass(frozen=True, eq=False)

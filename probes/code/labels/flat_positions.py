@@ -18,7 +18,7 @@ from .marks import USUAL, ignored_labels, is_label
 _FLAT = ("reshape", "view", "flatten", "ravel")
 # what weighs, picks or replaces single places, wherever it stands
 _BY_HAND = re.compile(
-    r"reduction=|reduce=|weight=|masked_select|masked_fill_?\(\w*(?:lab|tgt|targ)|-100(?![\d.])|loss_mask"
+    r"reduction=|reduce=|weight=|masked_select|masked_fill_?\(\w*(?:lab|tgt|targ)|loss_mask"
 )
 _MODELS = re.compile(r"^AutoModelFor(?:CausalLM|Seq2SeqLM|TokenClassification|MaskedLM|Vision2Seq)$")
 
@@ -72,13 +72,13 @@ def padding_of_positions(source: Script) -> Finding | None:
     if ignored is None or source.loose:
         return None
     fills = fills_of_targets(source)
-    if not fills or any(n < 0 for n in fills) or _BY_HAND.search(source.code):
+    if not fills or any(n < 0 for n in fills) or _BY_HAND.search(source.code) or _marked(source):
         return None
     for call, kind in losses(source):
         if kind not in ("crossentropyloss", "cross_entropy", "nll_loss", "nllloss") or not _positions(call):
             continue
         names = {n.id for a in call.args[:2] for n in of(a, ast.Name)}
-        if _picked(source, names):
+        if _picked(source, call, names):
             return None
         wrong = [n for n in fills if n not in ignored]
         if not wrong:
@@ -86,6 +86,26 @@ def padding_of_positions(source: Script) -> Finding | None:
         told = f"leaves out {', '.join(map(str, sorted(ignored)))}" if ignored else "leaves out nothing"
         return at(source, fills[wrong[0]], f"rows are filled up with {wrong[0]}, and the loss {told}")
     return None
+
+
+def _marked(source: Script) -> bool:
+    """-100 stands anywhere but as what a loss or a metric leaves out."""
+    named: set[str] = set()
+    places: list[ast.expr] = []
+    for node in source.of(ast.UnaryOp):
+        if unparse(node) != "-100":
+            continue
+        parent = source.parents.get(node)
+        if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+            named.add(parent.targets[0].id)
+        else:
+            places.append(node)
+    places += [n for n in source.of(ast.Name) if n.id in named and isinstance(n.ctx, ast.Load)]
+    parents = [source.parents.get(p) for p in places]
+    return any(
+        not (isinstance(p, ast.keyword) and p.arg == "ignore_index") and not isinstance(p, ast.Compare)
+        for p in parents
+    )
 
 
 def _positions(call: ast.Call) -> bool:
@@ -104,9 +124,12 @@ def _method(node: ast.expr) -> str:
     return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
 
 
-def _picked(source: Script, names: set[str]) -> bool:
+def _picked(source: Script, call: ast.Call, names: set[str]) -> bool:
     """Some of their places are chosen or written over: `out[keep]`, `tgt[tgt == 0] = 9`."""
+    mine = (source.function_around(call), source.loops_around(call)[:1])
     for node in source.of(ast.Subscript):
+        if (source.function_around(node), source.loops_around(node)[:1]) != mine:
+            continue
         if not isinstance(node.value, ast.Name) or node.value.id not in names:
             continue
         inner = [node.slice, *flow(source).values(node.slice, 2)]

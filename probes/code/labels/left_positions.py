@@ -89,7 +89,8 @@ def _masks(source: Script, function: Function) -> Iterator[tuple[ast.Assign, str
     """Masks that a function works out of labels, by name."""
     for node in of(function, ast.Assign):
         target = node.targets[0]
-        if source.function_around(node) is function and isinstance(target, ast.Name):
+        around = source.function_around(node)
+        if (around is function or (around is None and not function.name)) and isinstance(target, ast.Name):
             test = _compared(node.value)
             if test is None or not is_label(_root(test.left)):
                 continue
@@ -178,7 +179,8 @@ def mean_over_emptied_in_metric(source: Script) -> Finding | None:
 
 def _mean(source: Script, losses: bool) -> Finding | None:
     seen: ast.AST | None = None
-    for function in source.of(ast.FunctionDef):
+    scopes = source.of(ast.FunctionDef) if losses else (*source.of(ast.FunctionDef), _outside(source))
+    for function in scopes:
         if _is_loss(function) is not losses and not (losses is False and _scores(function)):
             continue
         names = {name for _, name, test in _masks(source, function) if not isinstance(test.ops[0], ast.Eq)}
@@ -204,6 +206,15 @@ def _mean(source: Script, losses: bool) -> Finding | None:
                     source, found, "the sum goes over places with a label, and the count over all places"
                 )
     return ok(source, seen, "the mean goes over places with a label") if seen is not None else None
+
+
+@lru_cache(maxsize=16)
+def _outside(source: Script) -> ast.FunctionDef:
+    """The statements that stand in no function, as a function without a name."""
+    plain = [s for s in source.tree.body if not isinstance(s, (ast.FunctionDef, ast.ClassDef))]
+    made = next(n for n in ast.walk(ast.parse("def _():\n    pass")) if isinstance(n, ast.FunctionDef))
+    made.name, made.body = "", plain
+    return made
 
 
 def _scores(function: Function | ast.Module) -> bool:

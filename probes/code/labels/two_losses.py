@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 
+from ...readers._tree import unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow, losses
@@ -23,7 +25,11 @@ def left_out_on_one_side(source: Script) -> Finding | None:
     """
     told = [(c, _left_out(source, c)) for c, kind in losses(source) if kind in _WITH_LABELS]
     trained = [(c, v) for c, v in told if is_trained(source, c)]
-    scored = [(c, v) for c, v in told if not is_trained(source, c) and is_evaluation(source, c)]
+    scored = [
+        (c, v)
+        for c, v in told
+        if not is_trained(source, c) and (is_evaluation(source, c) or _without_gradients(source, c))
+    ]
     if not trained or not scored or any(v is None for _, v in told) or source.named("masked_select"):
         return None
     if any(isinstance(r := keyword(c, "reduction"), ast.Constant) and r.value == "none" for c, _ in trained):
@@ -39,6 +45,12 @@ def left_out_on_one_side(source: Script) -> Finding | None:
         if ours == theirs
         else None
     )
+
+
+def _without_gradients(source: Script, call: ast.Call) -> bool:
+    """`with torch.no_grad():` around it, in a program without functions."""
+    around = [p for p in source.above(call) if isinstance(p, ast.With)]
+    return any(re.search(r"no_grad|inference_mode", unparse(w.items[0].context_expr)) for w in around)
 
 
 def _left_out(source: Script, call: ast.Call) -> int | None:

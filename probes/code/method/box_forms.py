@@ -47,7 +47,11 @@ def sizes_for_corners(source: Script) -> Finding | None:
                                 box,
                                 "the detector takes two corners, and is given a corner and a size",
                             )
-                    if sides is None and not _TURNED.search(source.code) and "Coco" in source.code:
+                    if (
+                        sides is None
+                        and not _TURNED.search(source.code)
+                        and re.search(r"(?i)coco", source.code)
+                    ):
                         return at(
                             source,
                             box,

@@ -97,9 +97,10 @@ def _hides(source: Script) -> Iterator[tuple[ast.AST, Triangle]]:
     mine = flow(source)
     for call in source.calls:
         for mask, shown in _masks_of(mine, call):
-            found = _triangle(mine, mask, 8)
-            if found is not None:
-                yield call, found.turned() if shown else found
+            for one, turned in _ways(mine, mask, 6):
+                found = _triangle(mine, one, 8)
+                if found is not None:
+                    yield call, found.turned() if shown is not turned else found
     for node in source.of(ast.BinOp):
         if isinstance(node.op, ast.Mult):
             for mask, value in ((node.left, node.right), (node.right, node.left)):
@@ -107,6 +108,20 @@ def _hides(source: Script) -> Iterator[tuple[ast.AST, Triangle]]:
                     found = _triangle(mine, mask, 8)
                     if found is not None and not found.added and not _within_triangle(source, node):
                         yield node, found
+
+
+def _ways(mine: Flow, mask: ast.expr, depth: int) -> Iterator[tuple[ast.expr, bool]]:
+    """What a mask that is handed over may be, caller by caller, and whether it is turned round."""
+    if isinstance(mask, ast.UnaryOp) and isinstance(mask.op, ast.Invert):
+        yield from ((one, not turned) for one, turned in _ways(mine, mask.operand, depth))
+        return
+    handed: list[ast.expr] = []
+    if depth > 0 and isinstance(mask, ast.Name) and mine.given(mask) is None:
+        handed = [*mine.arguments(mask), *_handed_to_blocks(mine, mask)]
+    if not handed:
+        yield mask, False
+    for one in handed:
+        yield from _ways(mine, one, depth - 1)
 
 
 def _masks_of(mine: Flow, call: ast.Call) -> Iterator[tuple[ast.expr, bool]]:
@@ -326,8 +341,12 @@ def padding_shown(source: Script) -> Finding | None:
     """`scores.masked_fill(src != PAD, -inf)`: padding is attended to, and all else hidden."""
     seen: ast.AST | None = None
     for call in source.calls:
-        for mask, shown in _masks_of(flow(source), call):
-            test = _test_of(flow(source), mask)
+        ways = [
+            (_test_of(flow(source), one), shown is not turned)
+            for mask, shown in _masks_of(flow(source), call)
+            for one, turned in _ways(flow(source), mask, 6)
+        ]
+        for test, shown in ways:
             if test is None or not _PADDING.search(unparse(test.comparators[0])):
                 continue
             seen = seen or call

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
@@ -115,3 +117,77 @@ def last_of_batch(source: Script) -> Finding | None:
                 if len(given) == 1:  # it is what the layer gave, in no other order
                     return at(source, node, "batch_first=True: this is the last sample, not the last step")
     return None
+
+
+_TURNS = re.compile(
+    r"transpose|permute|swapaxes|\.t\(\)|\.T\b|rearrange|pack_padded|batch_first=False|movedim"
+)
+_LAST_AXES = re.compile(r"transpose\((?:1, 2|2, 1|-1, -2|-2, -1)\)|permute\(0, ")
+_FORMS = re.compile(r"\.(?:view|reshape|unsqueeze|squeeze|flatten|chunk|unbind)\(|\[.*None")
+
+
+def steps_along_batch(source: Script) -> Finding | None:
+    """`nn.LSTM(d, h)` without `batch_first=True` is given batches as a loader makes them: samples for steps.
+
+    Told where the network hands its input on as it is, through tables and layers alone, and nothing in the
+    program turns axes.
+    """
+    if _TURNS.search(_LAST_AXES.sub("", source.code)) or source.loose or not _rows_first(source):
+        return None
+    for owner in source.modules:
+        for name, made in _plain_recurrent(owner):
+            for function in (f for f in source.forwards if f in owner.body):
+                if _FORMS.search(unparse(function)) or len(function.args.args) < 2:
+                    continue
+                given = function.args.args[1].arg
+                for call in of(function, ast.Call):
+                    if unparse(call.func) == name and call.args and _hands_on(source, call.args[0], given):
+                        return at(
+                            source, made, "without batch_first=True samples of a batch are taken for steps"
+                        )
+    return None
+
+
+def _rows_first(source: Script) -> bool:
+    """Every loader puts samples together along the first axis."""
+    loaders = source.named("DataLoader")
+    collates = [c for c in loaders if keyword(c, "collate_fn") is not None]
+    if not loaders or source.named("TextDataset", "BucketIterator"):
+        return False
+    pads = source.named("pad_sequence")
+    if pads:
+        return all(is_true(keyword(p, "batch_first")) for p in pads)
+    return (
+        not collates or re.search(r"torch\.(?:tensor|stack|LongTensor|from_numpy)\(", source.code) is not None
+    )
+
+
+def _plain_recurrent(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
+    """Layers of PyTorch that take steps first."""
+    for node in of(owner, ast.Assign):
+        made = node.value
+        if isinstance(made, ast.Call) and unparse(made.func) in (
+            "nn.LSTM",
+            "nn.GRU",
+            "nn.RNN",
+            "torch.nn.LSTM",
+        ):
+            if not any(k.arg in (None, "batch_first") for k in made.keywords) and len(made.args) < 5:
+                yield unparse(node.targets[0]), made
+
+
+def _hands_on(source: Script, node: ast.expr, given: str) -> bool:
+    """The input itself, or what layers of the network made of it."""
+    for _ in range(6):
+        if isinstance(node, ast.Name):
+            if node.id == given and flow(source).given(node) is None:
+                return True
+            found = flow(source).given(node)
+            if found is None or found.places:
+                return False
+            node = found.value
+        elif isinstance(node, ast.Call) and unparse(node.func).startswith("self.") and len(node.args) == 1:
+            node = node.args[0]
+        else:
+            return False
+    return False

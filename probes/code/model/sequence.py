@@ -192,15 +192,24 @@ def _hands_on_whole(source: Script, call: ast.Call, place: int) -> bool:
         return False
     name = names[place]
     text = unparse(made[0])
-    uses = [n for n in of(made[0], ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    uses = [
+        n
+        for n in of(made[0], ast.Name)
+        if n.id == name and isinstance(n.ctx, ast.Load) and not _asks_size(source.parents.get(n))
+    ]
     looked_up = [p for n in uses if isinstance(p := source.parents.get(n), ast.Call) and n in p.args]
     own = [c for c in looked_up if isinstance(c.func, ast.Attribute) and unparse(c.func.value) == "self"]
     plain = len(uses) == len(own) == 1 and not re.search(
-        r"roll|shift|range\(|\[:, ?:-1|cat\(\[\w*sos|bos", text
+        r"roll|shift|(?<!a)range\(|\[:, ?:-1|cat\(\[\w*sos|bos", text
     )
     owner = mine.class_around(made[0])
     tables = {n for n, c in held(owner) if last_name(c.func) == "Embedding"} if owner is not None else set()
     return plain and last_name(own[0].func) in tables
+
+
+def _asks_size(parent: ast.AST | None) -> bool:
+    """`tgt.size(1)`, `tgt.shape`, `tgt.device`: nothing of what it holds."""
+    return isinstance(parent, ast.Attribute) and parent.attr in ("size", "shape", "device", "dtype", "dim")
 
 
 def _trains(source: Script, scope: Function | None) -> bool:

@@ -8,6 +8,7 @@ import re
 from ...readers._tree import unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
@@ -114,6 +115,12 @@ def _handed_on_whole(source: Script, made: ast.Call) -> bool:
 _ROWS = re.compile(
     r"(?i)norm|instance|image|img|signal|window|spectr|utter|cmvn|audio|wave|pixel|embed|feat_vec|l2"
 )
+
+
+@probe()
+def one_scale_for_columns(view: View) -> Finding:
+    """One mean and one deviation of a whole table scale its columns, which stand for different things."""
+    return first(view, shows("one-scale"), "the scripts scale no table by its own figures")
 
 
 @probe()

@@ -22,6 +22,7 @@ _JUDGES = (
     modes.trained_in_evaluation,
     orders.folder_by_folder,
     rows.labels_apart,
+    rows.one_scale_for_columns,
     rows.parts_overlap,
     rows.scored_rows_taught,
     rows.statistics_of_scored,

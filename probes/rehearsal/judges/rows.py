@@ -218,6 +218,20 @@ def statistics_of_scored(machine: Machine) -> Iterator[Verdict]:
                     return
 
 
+def one_scale_for_columns(machine: Machine) -> Iterator[Verdict]:
+    """All columns of a table are moved and divided by one figure each, however large they are."""
+    learnt = taught(machine)
+    asks = [a for a in machine.asks.values() if a.number in learnt and not a.guessed]
+    fits = {n for p in parts(machine, asks).values() for n in p.fits}
+    whole = {n for n in fits if machine.fits[n].over_columns}
+    for number in sorted(whole):
+        if _scales(machine, number, whole) and len(whole) == len(fits):
+            yield Verdict(
+                "one-scale", machine.fits[number].node, "one figure scales all columns of the table"
+            )
+            return
+
+
 def _scales(machine: Machine, number: int, among: set[int]) -> bool:
     """A scaler, or a figure that stands beside the other one of its pair."""
     fit = machine.fits[number]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..values import Series, Tensor
+
 
 def beside(given: list[Any], named: dict[str, Any]) -> bool:
     """Whether arrays are put side by side, row by row."""
@@ -27,3 +29,17 @@ def along_rows(given: list[Any], named: dict[str, Any], place: int) -> bool:
     if axis is None:
         return True
     return 0 in axis if isinstance(axis, (tuple, list)) else axis in (0, "index")
+
+
+_SIDE_BY_SIDE = ("stack", "column_stack", "get_dummies", "c_")
+
+
+def over_columns(held: Tensor, given: list[Any], named: dict[str, Any]) -> bool:
+    """Whether one figure is taken of all columns of a table that stand for different things."""
+    if isinstance(held, Series) or held.form or named or len([g for g in given if not isinstance(g, Tensor)]):
+        return False
+    columns = {h.partition("#")[2] for h in held.held if "#" in h}
+    named_apart = len(columns) > 1 and not any(c[:1] in ("*", "?", "!") for c in columns)
+    at = max((i for i, d in enumerate(held.done) if d in _SIDE_BY_SIDE), default=-1)
+    later = held.done[at + 1 :]
+    return (named_apart or at >= 0) and not any(d.startswith("part ") for d in later)

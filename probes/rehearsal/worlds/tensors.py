@@ -27,7 +27,7 @@ from ..values import (
     Unknown,
     Weight,
 )
-from .axes import along, along_rows, beside
+from .axes import along, along_rows, beside, over_columns
 from .frames import Groups, Places, frame_field, frame_item, set_part
 from .known_numbers import LARGEST, by_numpy, computed, cuts_nothing, each_of, joined_numbers, plain_of
 from .made_data import drawn
@@ -161,7 +161,7 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
         rowwise = along_rows(given, named, 1 if found[0] in given[:1] else 0)
         if rowwise:
             made.rows = None
-            made.fits |= machine.fit(name, found[0], node)
+            made.fits |= machine.fit(name, found[0], node, over_columns(found[0], given, named))
             if machine.numbers is not None and found[0].number is None and name in _STANDARD:
                 made.number = _STANDARD[name]
                 return made

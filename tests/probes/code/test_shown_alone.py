@@ -240,3 +240,131 @@ for img, mask in train:
     assert (
         state("script-overlap-loss-wrong", text.replace("torch.sigmoid(out), mask", "out, mask")) == "present"
     )
+
+
+TAGGED = """
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+IGNORE = -100
+def collate(rows):
+    most = max(len(a) for a, _ in rows)
+    words = [a + [0] * (most - len(a)) for a, _ in rows]
+    labels = [b + [IGNORE] * (most - len(b)) for _, b in rows]
+    return torch.tensor(words), torch.tensor(labels)
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb = nn.Embedding(900, 100, padding_idx=0)
+        self.rnn = nn.LSTM(100, 64, batch_first=True, bidirectional=True)
+        self.out = nn.Linear(128, 9)
+    def forward(self, x):
+        h, _ = self.rnn(self.emb(x))
+        return self.out(h)
+train = DataLoader(rows, 32, shuffle=True, collate_fn=collate)
+model = Tagger()
+optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+criterion = nn.CrossEntropyLoss(ignore_index=IGNORE)
+for epoch in range(15):
+    model.train()
+    for x, y in train:
+        optimizer.zero_grad()
+        loss = criterion(model(x).transpose(1, 2), y)
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    good = count = 0
+    with torch.no_grad():
+        for x, y in valid:
+            guess = model(x).argmax(dim=-1)
+            real = y != IGNORE
+            good += (guess[real] == y[real]).sum().item()
+            count += real.sum().item()
+    print(good / count)
+"""
+
+
+@pytest.mark.parametrize(
+    ("symptom", "old", "new"),
+    [
+        (COUNTS, "[IGNORE] *", "[0] *"),
+        (SHARED, ", batch_first=True", ""),
+        ("script-metric-miscounts", "count += real.sum().item()", "count += y.numel()"),
+    ],
+)
+def test_positions_that_are_tagged(symptom: str, old: str, new: str) -> None:
+    """Labels of padding, the axis of steps, and a count of all places, in a program without functions."""
+    assert TAGGED.count(old) == 1
+    assert state(symptom, TAGGED.replace(old, new)) == "present"
+    assert state(symptom, TAGGED) != "present"
+
+
+def test_steps_first_on_purpose() -> None:
+    """Batches that are turned, or put together with steps first, fit a layer without `batch_first`."""
+    bare = TAGGED.replace(", batch_first=True", "")
+    assert state(SHARED, bare.replace("self.rnn(self.emb(x))", "self.rnn(self.emb(x.t()))")) != "present"
+    padded = bare.replace("torch.tensor(words)", "nn.utils.rnn.pad_sequence(list(map(torch.tensor, words)))")
+    assert state(SHARED, padded) != "present"
+
+
+def test_one_side_leaves_padding_out() -> None:
+    """The criterion of training counts padding, the figure below `no_grad` leaves it out."""
+    text = WORDS.replace(
+        "loss = F.cross_entropy(logits.reshape(-1, V), tgt.reshape(-1), ignore_index=PAD)",
+        "loss = criterion(logits.reshape(-1, V), tgt.reshape(-1))",
+    )
+    text = text.replace(
+        "model = Net()", "model = Net()\ncriterion = nn.CrossEntropyLoss(label_smoothing=0.1)"
+    )
+    text += """    with torch.no_grad():
+        for src, tgt in batches(valid):
+            logits = model(src, shifted(tgt))
+            total = F.cross_entropy(logits.transpose(1, 2), tgt, ignore_index=PAD)
+"""
+    assert state(COUNTS, text) == "present"
+    assert state(COUNTS, text.replace("label_smoothing=0.1", "ignore_index=PAD")) != "present"
+
+
+HANDED = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+PAD = 0
+class Attention(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.q, self.k = nn.Linear(d, d), nn.Linear(d, d)
+    def forward(self, x, mask):
+        score = self.q(x) @ self.k(x).transpose(-1, -2) / 8.0
+        score = score.masked_fill(~mask, float("-inf"))
+        return F.softmax(score, dim=-1) @ x
+class Layer(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.att = Attention(d)
+    def forward(self, x, mask):
+        return x + self.att(x, mask)
+class Net(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.words = nn.Embedding(99, d)
+        self.enc = nn.ModuleList([Layer(d) for _ in range(3)])
+        self.dec = nn.ModuleList([Layer(d) for _ in range(3)])
+    def forward(self, src, tgt):
+        keep = (src != PAD)[:, None, :]
+        order = torch.tril(torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool))
+        x, y = self.words(src), self.words(tgt)
+        for layer in self.enc:
+            x = layer(x, keep)
+        for layer in self.dec:
+            y = layer(y, order)
+        return x, y
+"""
+
+
+def test_masks_that_are_handed_over() -> None:
+    """Each caller's mask is looked at by itself: one of padding, one of order."""
+    assert state("script-argument-inverted", HANDED.replace("torch.tril", "torch.triu")) == "present"
+    assert state("script-argument-inverted", HANDED) != "present"
+    assert state(SHARED, HANDED.replace("src != PAD", "src == PAD")) == "present"
+    assert state(SHARED, HANDED) != "present"

@@ -74,3 +74,14 @@ def test_noise_of_a_batch_is_no_data() -> None:
     """Numbers that are drawn in a loop, few of them, or beside known rows make no table."""
     text = MADE.replace("ya[at])", "ya[at] + torch.randn(60, 1))")
     assert not KINDS & told(text=text)
+
+
+def test_one_scale_for_all_columns() -> None:
+    """One figure for columns of other things is told, one for each column and one for one column not."""
+    whole = MADE.replace("X[a].mean(axis=0), X[a].std(axis=0)", "X[a].mean(), X[a].std()")
+    assert "one-scale" in told(text=whole)
+    assert "one-scale" not in told(text=MADE)
+    single = whole.replace("np.stack([flow, heat], axis=1)", "heat.reshape(-1, 1)")
+    assert "one-scale" not in told(text=single.replace("nn.Linear(2, 16)", "nn.Linear(1, 16)"))
+    picture = whole.replace("np.stack([flow, heat], axis=1)", "rng.normal(0, 1, (3000, 2))")
+    assert "one-scale" not in told(text=picture)
