@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from ..scripts.bounds import is_small, is_small_shape
 
 Array = np.ndarray
 
@@ -182,6 +185,15 @@ def number(x: Any) -> Any:
     return x.astype(float) if x.dtype == bool else x
 
 
+def fits(*sizes: float) -> None:
+    """Refuse an array of these sizes where it would be large.
+
+    Raises Unfit.
+    """
+    if not is_small_shape(sizes):
+        raise Unfit
+
+
 def whole(value: Any) -> int:
     """A whole number, or `Unfit`."""
     if (
@@ -235,7 +247,10 @@ def of_arrays(name: str, given: Sequence[Any], named: Mapping[str, Any], *, plac
     if name in ("max", "min") and len(rest) == 1 and isinstance(rest[0], np.ndarray) and rest[0].ndim:
         return TWO[name + "imum"](x, rest[0])
     if name in TWO and len(rest) == 1 and not named and axis is None:
-        return TWO[name](x, array(rest[0]))
+        other = array(rest[0])
+        if not is_small(ast.MatMult if TWO[name] in (np.matmul, np.dot) else ast.Add, x, other):
+            raise Unfit
+        return TWO[name](x, other)
     if name in REDUCES:
         return _reduced(name, x, rest, axis, keep, named, places)
     return _shaped(name, x, rest, axis, keep, named)
@@ -316,8 +331,12 @@ def _shaped(name: str, x: Array, rest: list[Any], axis: Any, keep: bool, named: 
         return np.take_along_axis(x, array(index).astype(int), whole(along))
     if name in ("one_hot", "to_categorical"):
         depth = rest[0] if rest else named.get("num_classes", named.get("depth"))
-        return np.eye(whole(depth))[x.astype(int)]
+        count = whole(depth)
+        fits(count, max(count, x.size))
+        return np.eye(count)[x.astype(int)]
     if name == "diag" or name == "diagonal":
+        if x.ndim != 2:
+            fits(x.size, x.size)
         return np.diagonal(x) if x.ndim == 2 else np.diag(x)
     if name == "fill_diagonal_":
         x = np.array(x, float)

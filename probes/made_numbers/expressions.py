@@ -12,6 +12,7 @@ import numpy as np
 
 from ..code.shared.checks import extractor
 from ..readers.script import last_name
+from ..scripts.bounds import is_small
 from ..scripts.syntax import Script
 from .arrays import TWO, Array, Pair, Unfit, array, number
 from .things import (
@@ -31,7 +32,7 @@ from .things import (
 from .world import ROWS, World
 
 _STEPS = 6_000
-_ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_ODD = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 _OPERATORS: dict[type, str] = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -378,9 +379,9 @@ class Expressions:
         if isinstance(left, str) or isinstance(right, str):
             return Unknown("text")
         if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)) and operator is ast.Add:
-            return [*left, *right]
+            return [*left, *right] if is_small(operator, left, right) else Unknown("large")
         if isinstance(left, list) and isinstance(right, int) and operator is ast.Mult:
-            return left * right
+            return left * right if is_small(operator, left, right) else Unknown("large")
         if operator in _AGAINST_TRUTH:
             if isinstance(left, np.ndarray) and left.ndim:
                 right = self.as_truth(right)
@@ -390,6 +391,8 @@ class Expressions:
         if a.ndim and b.ndim and a.ndim != b.ndim and operator is not ast.MatMult:
             if np.broadcast(a, b).size > max(a.size, b.size):
                 raise Unfit  # rows by rows: the layout is not the program's
+        if not is_small(operator, a, b):
+            raise Unfit
         if operator in (ast.BitAnd, ast.BitOr, ast.BitXor):
             if not (np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all()):
                 raise Unfit

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..scripts.bounds import counted
 from ..scripts.syntax import Script
 from . import measures
-from .arrays import SAME, WHOLE, Unfit, array, of_arrays, whole
+from .arrays import SAME, WHOLE, Unfit, array, fits, of_arrays, whole
 from .expressions import Expressions
 from .things import LOADER, MADE_NET, WRAPS_NET, Bound, Instance, Library, Made, Unknown
 from .world import ROWS, World
@@ -141,16 +142,22 @@ class Libraries(Expressions):
     def _filled(self, name: str, given: list[Any]) -> Any:
         held = [self._number_or_none(g) for g in given]
         if name == "arange":
-            return np.arange(*(whole(h) for h in held))
+            ends = [whole(h) for h in held]
+            fits(counted(ends))
+            return np.arange(*ends)
         if name == "eye":
-            return np.eye(whole(held[0]), whole(held[1]) if len(held) > 1 else None)
+            rows, columns = whole(held[0]), whole(held[1]) if len(held) > 1 else whole(held[0])
+            fits(rows, columns)
+            return np.eye(rows, columns)
         if name == "scalar":
             return held[0]
         if name not in ("zeros", "ones", "full"):
             raise Unfit
         shape = held[0] if isinstance(held[0], (list, tuple)) else [held[0]] if name == "full" else held
         fill = {"zeros": 0.0, "ones": 1.0}.get(name, held[-1])
-        return np.full([whole(s) for s in shape], fill)
+        sizes = [whole(s) for s in shape]
+        fits(*sizes)
+        return np.full(sizes, fill)
 
     def _length(self, value: Any) -> Any:
         if isinstance(value, (list, tuple, dict, str)):

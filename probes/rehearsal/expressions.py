@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import copy as copying
 import operator
+import reprlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from ..scripts.bounds import MOST_ITEMS, is_small, is_small_nest
 from ..scripts.syntax import Script
 from .journal import Event, Journal
 from .values import (
@@ -51,7 +53,6 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-MOST_TEXT = 10_000
 ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError)
 
 
@@ -153,7 +154,7 @@ class Expressions:
 
     def _of_set(self, node: ast.Set, scope: Scope) -> Any:
         held = list(self._each(node.elts, scope))
-        return set(held) if all(isinstance(h, (*PLAIN, tuple)) for h in held) else held
+        return set(held) if all(is_key(h) for h in held) else held
 
     def _each(self, nodes: list[ast.expr], scope: Scope) -> Iterator[Any]:
         for one in nodes:
@@ -171,7 +172,7 @@ class Expressions:
                     found.update(held)
                 continue
             name = self.value(key, scope)
-            found[name if isinstance(name, (*PLAIN, tuple)) else self.key_of(name)] = held
+            found[name if is_key(name) else self.key_of(name)] = held
         return found
 
     @staticmethod
@@ -200,7 +201,7 @@ class Expressions:
         self.texts[node] = figures
         if whole is not None:
             return whole
-        text = "".join(parts)[:MOST_TEXT]
+        text = "".join(parts)[:MOST_ITEMS]
         return text if known else Unknown(text[:200])
 
     def _of_ifexp(self, node: ast.IfExp, scope: Scope) -> Any:
@@ -276,18 +277,19 @@ class Expressions:
             if held is not None:
                 return held
         if isinstance(left, Tensor) or isinstance(right, Tensor):
-            return self.combined(name, [left, right], function)
+            small = is_small(type(op), _number(left), _number(right))
+            return self.combined(name, [left, right], function if small else None)
         if isinstance(left, PLAIN) and isinstance(right, PLAIN):
             if isinstance(op, ast.Pow) and isinstance(right, (int, float)) and abs(right) > 64:
                 return Unknown("power")
-            if isinstance(op, (ast.Mult, ast.LShift)) and _large(left, right):
-                return Unknown("large")
-            return function(left, right)
+            return function(left, right) if is_small(type(op), left, right) else Unknown("large")
         if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)) and isinstance(op, ast.Add):
+            if not is_small(ast.Add, left, right):
+                return Unknown("large")
             both = [*left, *right]
             return tuple(both) if isinstance(left, tuple) and isinstance(right, tuple) else both
         if isinstance(left, (list, tuple)) and isinstance(right, int) and isinstance(op, ast.Mult):
-            return left * max(0, min(right, 10_000 // max(len(left), 1)))
+            return left * max(0, min(right, MOST_ITEMS // max(len(left), 1)))
         if isinstance(left, (set, dict)) and isinstance(right, type(left)):
             return function(left, right)
         if isinstance(op, ast.Div) and hasattr(left, "joined") and isinstance(right, (str, Unknown)):
@@ -329,6 +331,8 @@ class Expressions:
             return self.compared_tensors(op, left, right, _COMPARED[type(op)])
         plain = (*PLAIN, list, tuple, dict, set, range)
         if isinstance(left, plain) and isinstance(right, plain):
+            if not (is_small_nest(left) or is_small_nest(right)):
+                return Maybe((left, right))
             return bool(_COMPARED[type(op)](left, right))
         if isinstance(op, (ast.Eq, ast.NotEq)) and not isinstance(left, Unknown) and left is right:
             return isinstance(op, ast.Eq)
@@ -338,7 +342,8 @@ class Expressions:
         self, op: ast.cmpop, left: Any, right: Any, function: Callable[[Any, Any], Any]
     ) -> Any:
         """A comparison with a tensor: of numbers a mask, of figures a condition that is not known."""
-        made = self.combined(type(op).__name__.lower(), [left, right], function)
+        small = is_small(ast.Add, _number(left), _number(right))
+        made = self.combined(type(op).__name__.lower(), [left, right], function if small else None)
         if isinstance(made, Tensor) and made.scalar and made.number is None:
             return Maybe((left, right))
         return made
@@ -348,7 +353,7 @@ class Expressions:
         if isinstance(holder, str) and isinstance(item, str):
             return item in holder
         if isinstance(holder, (dict, set)):
-            return item in holder if isinstance(item, (*PLAIN, tuple)) else None
+            return item in holder if is_key(item) else None
         if isinstance(holder, range):
             return item in holder if isinstance(item, int) else None
         if isinstance(holder, (list, tuple)):
@@ -397,13 +402,13 @@ class Expressions:
 
     def _of_setcomp(self, node: ast.SetComp, scope: Scope) -> Any:
         held = [self.value(node.elt, i) for i in self.comprehended(node.generators, Scope(scope))]
-        return set(held) if all(isinstance(h, (*PLAIN, tuple)) for h in held) else held
+        return set(held) if all(is_key(h) for h in held) else held
 
     def _of_dictcomp(self, node: ast.DictComp, scope: Scope) -> Any:
         found: dict[Any, Any] = {}
         for inner in self.comprehended(node.generators, Scope(scope)):
             name = self.value(node.key, inner)
-            name = name if isinstance(name, (*PLAIN, tuple)) else self.key_of(name)
+            name = name if is_key(name) else self.key_of(name)
             found[name] = self.value(node.value, inner)
         return found
 
@@ -437,11 +442,28 @@ class Expressions:
         return held if held is not None else [Unknown("item")]
 
 
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxtuple, _SHORT.maxstring, _SHORT.maxother = 3, 40, 40, 100, 100
+
+
 def _told(value: Any) -> str:
     """How a value is written in the key of one that is not known."""
-    return (
-        value if isinstance(value, str) else str(getattr(value, "key", getattr(value, "name", value)))[:100]
-    )
+    if isinstance(value, str):
+        return value
+    name = getattr(value, "key", getattr(value, "name", None))
+    if isinstance(name, str):
+        return name[:100]
+    plain = isinstance(value, (*PLAIN, list, tuple, dict, set, range))
+    return _SHORT.repr(value)[:100] if plain else type(value).__name__
+
+
+def _number(value: Any) -> Any:
+    return value.number if isinstance(value, Tensor) else value
+
+
+def is_key(value: Any) -> bool:
+    """Whether a value may be a key of a mapping as it is."""
+    return isinstance(value, PLAIN) or (isinstance(value, tuple) and is_small_nest(value))
 
 
 def doubtful(value: Any) -> Any:
@@ -458,11 +480,3 @@ def _whole(value: Any) -> Any:
     if isinstance(value, Tensor) and value.number is not None and np.size(value.number) == 1:
         return int(np.asarray(value.number).reshape(-1)[0])
     return int(value) if isinstance(value, (bool, np.integer)) else value
-
-
-def _large(left: Any, right: Any) -> bool:
-    for one, other in ((left, right), (right, left)):
-        if isinstance(one, (str, bytes)) and isinstance(other, int) and len(one) * other > MOST_TEXT:
-            return True
-    both = isinstance(left, int) and isinstance(right, int)
-    return both and (abs(left) > 10**30 or abs(right) > 10**30)

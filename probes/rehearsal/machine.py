@@ -17,7 +17,7 @@ from ..script_diff.vocabulary import word_set
 from ..scripts.syntax import Script
 from . import worlds
 from .beginning import begin
-from .expressions import ODD, PLAIN
+from .expressions import ODD, is_key
 from .journal import Asked, Backward, Cleared, Journal, Round, Stepped, Told, Written
 from .libraries import Call, find_method
 from .numbers import Numbers
@@ -293,7 +293,7 @@ class Machine(Objects):
         if known is not NotImplemented:
             return known
         if isinstance(owner, dict):
-            key = index if isinstance(index, (*PLAIN, tuple)) else self.key_of(index)
+            key = index if is_key(index) else self.key_of(index)
             if key in owner:
                 return owner[key]
             if isinstance(index, Unknown) and owner and all(_is_choice(v) for v in owner.values()):
@@ -336,7 +336,7 @@ class Machine(Objects):
         ):
             self.call(self._bound_routine(found[1], owner, found[0]), [index, value], {}, node)
         elif isinstance(owner, dict):
-            owner[index if isinstance(index, (*PLAIN, tuple)) else self.key_of(index)] = value
+            owner[index if is_key(index) else self.key_of(index)] = value
         elif isinstance(owner, list) and isinstance(index, int) and -len(owner) <= index < len(owner):
             owner[index] = value
         else:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..script_diff.vocabulary import DEFAULTS, FUNCTIONAL, NO_MATTER, SAME, SIGNATURES, word_set
+from ..scripts.bounds import is_small_nest
 from .values import STRANGE, Bound, Library, Net, Tensor, Unknown, Weight, mixed
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def plain(machine: Machine, value: Any) -> Any:
         return of_tensor(machine, value)
     if isinstance(value, slice):
         return ("slice", *(plain(machine, e) for e in (value.start, value.stop, value.step)))
+    if isinstance(value, (list, tuple, dict)) and not is_small_nest(value):
+        return STRANGE
     if isinstance(value, (list, tuple, range)) and len(value) <= 4096:
         return tuple(plain(machine, v) for v in value)
     if isinstance(value, dict):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..scripts.bounds import MOST_ITEMS
 from .expressions import Expressions
 from .journal import Asked, Round
 from .libraries import library
@@ -142,7 +143,7 @@ class Statements(Expressions):
         left = self.value(node.target, scope)
         right = self.value(node.value, scope)
         if isinstance(left, list) and isinstance(node.op, ast.Add):
-            left.extend(self.items(right, node))
+            left.extend(self.items(right, node)[: max(0, MOST_ITEMS - len(left))])
             return
         self.bind(node.target, self.counted(self.operation(node.op, left, right, node)), scope)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..readers._tree import below, unparse
 from ..readers.script import last_name
+from ..scripts.bounds import is_small
 from .machine import LIBRARIES, RANDOMLY, Machine
 from .values import Env, Func, Obj, Term
 
@@ -110,10 +111,11 @@ class Expressions(Machine):
         sign = _SIGNS[type(op)]
         left, right = both
         if left.is_number and right.is_number:
-            found = _computed(sign, left.value, right.value)
+            small = is_small(type(op), left.value, right.value)
+            found = _computed(sign, left.value, right.value) if small else None
             if found is not None:
                 return self.const(found, node)
-        if sign == "+" and left.head == right.head == "tuple":
+        if sign == "+" and left.head == right.head == "tuple" and is_small(ast.Add, left.args, right.args):
             return self.make("tuple", node, (*left.args, *right.args))
         if sign in "+*" and left.head in ("tuple", "list_of"):
             if not (left.head == "tuple" and not left.args):

@@ -372,7 +372,7 @@ class RowReader(RowParts):
             return self.torn(found, seed_of(t.key))
         if len(numbers) == 3 and numbers[2] <= 0:
             return None
-        return Held("#", tuple(range(*numbers))[:ROWS])
+        return Held("#", tuple(range(*numbers)[:ROWS]))
 
     def _first(self, t: Term, name: str, depth: int) -> Held | None:
         rows = self.held(t.args[0], depth)
@@ -463,7 +463,8 @@ class RowReader(RowParts):
         return told if told is None or _of_length(t) else drawn(told)
 
     def _number(self, t: Term, depth: int) -> float | None:
-        if depth <= 0:
+        self.steps -= 1
+        if depth <= 0 or self.steps < 0:
             return None
         if t.is_number:
             return float(t.value)
@@ -513,9 +514,15 @@ _LENGTHS = ("call:len", "call:cardinality", "call:get_dataset_size", "attr:size"
 
 def _of_length(t: Term) -> bool:
     """A number that is counted from the rows of a table, not written out."""
-    if t.head in _LENGTHS or t.head == "attr:shape":
-        return True
-    return (t.head.startswith(("op:", "call:")) or t.head == "item") and any(_of_length(a) for a in t.args)
+    waiting, seen = [t], {t.key}
+    while waiting:
+        one = waiting.pop()
+        if one.head in _LENGTHS or one.head == "attr:shape":
+            return True
+        if one.head.startswith(("op:", "call:")) or one.head == "item":
+            waiting += [a for a in one.args if a.key not in seen]
+            seen.update(a.key for a in one.args)
+    return False
 
 
 def _goes_over_few(t: Term) -> bool:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..code.shared.roles import RANDOM
@@ -48,7 +49,7 @@ class Term:
         """The name of what is called, or the sign of an operation."""
         return self.head.partition(":")[2]
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """A number, or several, or a setting; not data."""
         if self.head == "tuple":

@@ -168,7 +168,7 @@ class Values:
                 and isinstance(left[1], (int, float))
                 and isinstance(right[1], (int, float))
             ):
-                result = _arithmetic(node.op, float(left[1]), float(right[1]))
+                result = _arithmetic(node.op, left[1], right[1])
                 return result is not None, result, left[2] or right[2]
         return False, None, False
 
@@ -318,6 +318,7 @@ def _plain(value: object) -> tuple[bool, Value, bool]:
 
 def _arithmetic(op: ast.operator, left: float, right: float) -> float | None:
     try:
+        left, right = float(left), float(right)
         if isinstance(op, ast.Add):
             return left + right
         if isinstance(op, ast.Sub):

@@ -6,7 +6,7 @@ import copy as copying
 from typing import TYPE_CHECKING, Any
 
 from ...script_diff.vocabulary import word_set
-from ..expressions import PLAIN, doubtful
+from ..expressions import PLAIN, doubtful, is_key
 from ..libraries import Call, method
 from ..values import (
     Maybe,
@@ -37,8 +37,9 @@ def _of_list(call: Call) -> Any:
         if isinstance(held, Tensor) and held.number is None:
             owner.append(held)
         else:
-            owner.extend((call.machine.items_known(held) or [Unknown("item")])[:_MOST])
-    elif name == "insert" and len(call.given) == 2 and isinstance(call.given[0], int):
+            more = call.machine.items_known(held) or [Unknown("item")]
+            owner.extend(more[: max(0, _MOST - len(owner))])
+    elif name == "insert" and len(call.given) == 2 and isinstance(call.given[0], int) and len(owner) < _MOST:
         owner.insert(call.given[0], call.given[1])
     elif name == "pop":
         return owner.pop(*[g for g in call.given[:1] if isinstance(g, int)]) if owner else Unknown("pop")
@@ -95,7 +96,7 @@ def _of_dict(call: Call) -> Any:
         return None
     key = (
         call.given[0]
-        if call.given and isinstance(call.given[0], (*PLAIN, tuple))
+        if call.given and is_key(call.given[0])
         else call.machine.key_of(call.given[0])
         if call.given
         else None
@@ -128,14 +129,12 @@ def _of_dict(call: Call) -> Any:
 def _of_set(call: Call) -> Any:
     owner, name = call.callee.owner, call.callee.name
     if name in ("add", "discard", "remove"):
-        if isinstance(call.given[0], (*PLAIN, tuple)):
+        if is_key(call.given[0]):
             owner.add(call.given[0]) if name == "add" else owner.discard(call.given[0])
         return None
     if name == "copy":
         return set(owner)
-    others = [
-        {i for i in call.machine.items(g, call.node) if isinstance(i, (*PLAIN, tuple))} for g in call.given
-    ]
+    others = [{i for i in call.machine.items(g, call.node) if is_key(i)} for g in call.given]
     return getattr(owner, name)(*others)
 
 
@@ -151,10 +150,14 @@ def _of_text(call: Call) -> Any:
     if call.callee.name == "join":
         items = call.machine.items_known(call.given[0]) if call.given else None
         if items is not None and all(isinstance(i, str) for i in items):
-            return call.callee.owner.join(items)[:_MOST]
+            long = len(call.callee.owner) * len(items) + sum(map(len, items)) > 100 * _MOST
+            return Unknown("text") if long else call.callee.owner.join(items)[:_MOST]
         return Unknown("text")
     if call.callee.name in ("ljust", "rjust", "center", "zfill") or len(call.callee.owner) > _MOST:
         return call.callee.owner
     if call.callee.name != "format" and all(isinstance(g, (str, int, tuple)) for g in call.given):
+        if call.callee.name == "replace" and len(call.given) > 1 and isinstance(call.given[1], str):
+            if (len(call.callee.owner) + 1) * len(call.given[1]) > 100 * _MOST:
+                return Unknown("text")
         return getattr(call.callee.owner, call.callee.name)(*call.given)
     return Unknown("text")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...made_numbers.arrays import SAME, Pair, of_arrays
+from ...scripts.bounds import is_small_shape
 from ..values import Tensor
 
 if TYPE_CHECKING:
@@ -52,12 +53,23 @@ def by_numpy(name: str, given: list[Any], named: Named) -> Any:
         return None
     name = {"cat": "concatenate"}.get(name, name)
     keys = {"axis" if k == "dim" else k: v for k, v in keys.items()}
-    if name in ("repeat", "tile") and any(np.size(p) * np.size(plain[0]) > LARGEST for p in plain[1:]):
-        return None
+    if name in ("repeat", "tile", "split", "array_split"):
+        times = [p for p in (*plain[1:2], keys.get("repeats"), keys.get("reps")) if p is not None]
+        if not all(is_small_shape((np.size(plain[0]), *_counts(t, name))) for t in times):
+            return None
     try:
-        return getattr(np, name)(*plain, **keys)
+        found = getattr(np, name)(*plain, **keys)
     except Exception:
         return None
+    return None if isinstance(found, np.ndarray) and not is_small_shape(found.shape) else found
+
+
+def _counts(times: Any, name: str) -> list[float]:
+    """How many times as much `repeat` and `tile` give, and into how many `split` cuts."""
+    held = np.abs(np.asarray(times, float)).reshape(-1)
+    if name.endswith("split"):
+        return [float(held[0])] if np.ndim(times) == 0 else []
+    return [float(held.max(initial=0))] if name == "repeat" else held.tolist()
 
 
 def plain_of(value: Any) -> Any:

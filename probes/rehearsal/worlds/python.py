@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expressions import PLAIN
+from ..expressions import PLAIN, is_key
 from ..libraries import Call, function
 from ..objects import Namespace
 from ..values import (
@@ -143,7 +143,7 @@ def _collected(call: Call) -> Any:
             return Unknown(kind)
     items = items[:_MOST]
     if kind in ("set", "frozenset"):
-        return set(items) if all(isinstance(i, (*PLAIN, tuple)) for i in items) else items
+        return set(items) if all(is_key(i) for i in items) else items
     if kind == "sorted":
         return in_order(call.machine, items, call.named, call.node)
     if kind == "reversed":

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...made_numbers.arrays import Pair
 from ...script_diff.vocabulary import word_set
+from ...scripts.bounds import counted
 from .. import marks
 from ..expressions import PLAIN
 from ..forms import after
@@ -91,7 +92,8 @@ def _filled(call: Call) -> Any:
     )
     if small and plain:
         if name in ("arange", "linspace"):
-            if all(abs(float(p)) <= LARGEST for p in plain):
+            few = name == "linspace" or counted(plain) <= LARGEST
+            if few and all(abs(float(p)) <= LARGEST for p in plain):
                 return Tensor(number=getattr(np, name)(*plain[:3]))
         elif name in ("zeros", "ones") and np.prod([max(float(s), 0) for s in sizes]) <= LARGEST:
             return Tensor(number=getattr(np, name)(tuple(int(s) for s in sizes)), scalar=not sizes)
