@@ -7,6 +7,7 @@ does not get makes the reading unknown without a call; an exception makes it unk
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -134,13 +135,22 @@ def read(view: View, symptom: Symptom, probes: Mapping[str, ProbeFunction]) -> R
     return Reading(
         symptom.id,
         finding.state,
-        redact("", finding.why),
+        redact("", _in_epochs(view, finding)),
         _hidden(finding.value),
         _hidden(finding.threshold),
         finding.step,
         finding.where,
         finding.series,
     )
+
+
+_AT = re.compile(r"\bstep (?=\d)")
+
+
+def _in_epochs(view: View, finding: Finding) -> str:
+    """What a finding says, with the places of curves that are counted in epochs called so."""
+    units = {view.run.series[name].unit for name in finding.series if name in view.run.series}
+    return _AT.sub("epoch ", finding.why) if units == {"epoch"} else finding.why
 
 
 def _hidden(value: Scalar) -> Scalar:

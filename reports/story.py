@@ -36,6 +36,7 @@ LIKELY = 0.3  # from here on a cause is told in full
 POSSIBLE = 0.1  # from here on a cause is worth naming
 LIFT = 0.35  # summed rise of all causes over their priors from which a run is not called healthy
 ENOUGH = 8  # readings that a verdict of health needs to rest on
+BEGUN = 10  # steps from which on a run is said to be healthy
 CONFLICT = 3.0  # nats: readings found together 20 times more seldom than apart
 UNEXPLAINED = 0.5  # share from which a symptom is said to have no explanation
 MAIN_CURVES = ("train/loss", "eval/loss", "train/accuracy", "eval/accuracy", "grad_norm", "learning_rate")
@@ -90,6 +91,7 @@ def kind_of(diagnosis: Diagnosis) -> Kind:
     if best >= LIKELY or lift(diagnosis) >= LIFT or diagnosis.grave:
         return "unclear"
     enough = len(judged(diagnosis)) >= ENOUGH and any(_tells(name) for name in diagnosis.run.series)
+    enough = enough and not _hardly_begun(diagnosis)
     return "healthy" if enough else "insufficient"
 
 
@@ -116,6 +118,12 @@ def _when(step: float | None) -> float:
 def _tells(series: str) -> bool:
     """Whether a curve tells how well training goes (a learning rate alone does not)."""
     return series.startswith(("train/", "eval/", "test/"))
+
+
+def _hardly_begun(diagnosis: Diagnosis) -> bool:
+    """Whether so few steps were logged that nothing can be said of how training goes."""
+    run = diagnosis.run
+    return run.step_unit in ("step", "iteration") and run.steps is not None and run.steps < BEGUN
 
 
 def _head_cause(diagnosis: Diagnosis) -> str:
@@ -145,6 +153,8 @@ def _head_healthy(diagnosis: Diagnosis) -> str:
 def _head_insufficient(diagnosis: Diagnosis) -> str:
     if not any(_tells(name) for name in diagnosis.run.series):
         return "Not enough to judge: there is no loss or metric curve here."
+    if _hardly_begun(diagnosis):
+        return f"Not enough to judge: the log ends after {number(diagnosis.run.steps)} {_units(diagnosis)}."
     return "Not enough to judge: too few checks could be made."
 
 
@@ -305,10 +315,12 @@ def _keeps(patch: Scalar, value: Scalar | tuple[Scalar, ...]) -> bool:
 
 
 def next_checks(diagnosis: Diagnosis, most: int) -> tuple[NextCheck, ...]:
-    """Return the checks worth showing: where the answer is as good as sure, the most telling one alone."""
+    """Return the checks worth showing: where the answer is as good as sure, one at most, of that answer."""
     likely = [h for h in diagnosis.hypotheses if h.probability >= LEADS]
-    settled = len(likely) == 1 and likely[0].probability >= SETTLED
-    return diagnosis.next_checks[: 1 if settled else most]
+    if len(likely) > 1 or not likely or likely[0].probability < SETTLED:
+        return diagnosis.next_checks[:most]
+    named = f"“{likely[0].title}”"
+    return tuple(c for c in diagnosis.next_checks if named in c.if_present + c.if_absent)[:1]
 
 
 def changes(patch: Mapping[str, Scalar], settings: Mapping[str, Current]) -> list[Change]:

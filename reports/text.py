@@ -117,7 +117,7 @@ def location(place: Place) -> str:
 
 def locations(places: Sequence[Place], most: int = 2) -> list[str]:
     """Return the first different locations; one more entry says how many were left out."""
-    found = list(dict.fromkeys(location(p) for p in places))
+    found = [told for told in dict.fromkeys(location(p) for p in places) if told]
     return found if len(found) <= most else [*found[:most], f"and {len(found) - most} more"]
 
 

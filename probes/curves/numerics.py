@@ -499,7 +499,7 @@ def grad_norm_not_finite(view: View, calibration_steps: int = 40) -> Finding:
             if total
             else "all are numbers"
         )
-        return absent(f"grad_norm: {explained} ({len(series)} points)", **seen)
+        return absent(f"grad_norm: {explained} ({len(series)} point{'s' * (len(series) != 1)})", **seen)
     bad = _absent_and_dead(view.run)
     lasting = _to_the_end(view.run, series, kept) or (bad is not None and len(series) - 1 in kept)
     words = (

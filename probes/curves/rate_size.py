@@ -56,7 +56,7 @@ def _peak(run: Run) -> tuple[float, str, dict[str, Any]] | None:
     value = number_of(run, "learning_rate")
     if lr is not None and lr.peak > 0 and (value is None or lr.peak >= value or whole(lr)):
         at = int(np.argmax(lr.values))
-        return lr.peak, f"the learning rate reaches {lr.peak:g} at step {lr.steps[at]:g}", seen_at(lr, at)
+        return lr.peak, f"the learning rate reaches {lr.peak:.4g} at step {lr.steps[at]:g}", seen_at(lr, at)
     if setting is None or value is None or (lr is None and _is_factor(run, value)):
         return None
     return value, f"the learning rate is configured as {value:g}", {"where": where(setting)}
@@ -86,7 +86,7 @@ def _peak_until_broken(run: Run) -> tuple[float, str, dict[str, Any]] | None:
         return None
     at = int(np.argmax(lr.values[:before]))
     text = (
-        f"the learning rate reaches {lr.values[at]:g} at step {lr.steps[at]:g} and the loss breaks after it"
+        f"the learning rate reaches {lr.values[at]:.4g} at step {lr.steps[at]:g} and the loss breaks after it"
     )
     return float(lr.values[at]), text, seen_at(lr, at)
 
@@ -351,7 +351,7 @@ def lr_zero(view: View) -> Finding:
     configured = number_of(view.run, "learning_rate")
     if lr is not None and np.any(lr.values > 0):
         return absent(
-            f"the learning rate reaches {lr.peak:g}",
+            f"the learning rate reaches {lr.peak:.4g}",
             value=lr.peak,
             threshold=0.0,
             **seen_at(lr, int(np.argmax(lr.values))),

@@ -114,3 +114,19 @@ def test_probes_are_imported_when_asked_for() -> None:
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@probe()
+def places(view: View) -> Finding:
+    return registry.absent("the loss peaks at step 57, 3 steps on", series=("train/loss",))
+
+
+@pytest.mark.parametrize(("unit", "word"), [("epoch", "epoch"), ("step", "step"), ("unknown", "step")])
+def test_places_of_a_curve_over_epochs_are_called_epochs(unit: Any, word: str) -> None:
+    """The sentence says the unit that the curve is counted in."""
+    loss = Series("train/loss", "loss", "log.txt", np.arange(3.0), np.ones(3), unit=unit)
+    run = Run(RunInfo("run"), {"train/loss": loss}, (), {}, (), (), {})
+
+    found = read(View(run), symptom("m.places"), {"m.places": places})
+
+    assert found.why == f"the loss peaks at {word} 57, 3 steps on"

@@ -124,7 +124,8 @@ def test_a_settled_answer_asks_for_one_look_at_most(first: float, second: float,
     """Further checks are for those whose answer is still open."""
     one = sick()
     leading = (replace(one.hypotheses[0], probability=first), replace(one.hypotheses[1], probability=second))
-    open_checks = tuple(replace(one.next_checks[0], symptom=f"s{i}") for i in range(5))
+    near = f"speaks for “{leading[0].title}”"
+    open_checks = tuple(replace(one.next_checks[0], symptom=f"s{i}", if_present=near) for i in range(5))
 
     assert len(story.next_checks(replace(one, hypotheses=leading, next_checks=open_checks), 3)) == shown
 
@@ -261,3 +262,40 @@ def test_a_healthy_run_whose_metric_is_low_is_called_so_with_that_word(tmp_path:
         "healthy",
         "No fault found: the run looks healthy, though the evaluation metric stays low.",
     )
+
+
+def test_a_settled_answer_asks_for_no_look_at_another_cause() -> None:
+    """What tells nothing of the answer is not asked beside it."""
+    one = sick()
+    leading = replace(one.hypotheses[0], probability=0.99)
+    away = replace(one.next_checks[0], if_present="speaks for “Something else”", if_absent="changes little")
+    near = replace(away, symptom="near", if_absent=f"speaks against “{leading.title}” (99 % → 70 %)")
+    settled = replace(one, hypotheses=(leading,), next_checks=(away, near))
+
+    assert [c.symptom for c in story.next_checks(settled, 3)] == ["near"]
+    assert story.next_checks(replace(settled, next_checks=(away,)), 3) == ()
+
+
+@pytest.mark.parametrize(
+    ("steps", "unit", "kind"),
+    [
+        (2.0, "iteration", "insufficient"),
+        (9.0, "step", "insufficient"),
+        (500.0, "step", "healthy"),
+        (2.0, "epoch", "healthy"),
+        (None, "step", "healthy"),
+    ],
+)
+def test_a_run_that_has_hardly_begun_is_not_called_healthy(steps: float | None, unit: str, kind: str) -> None:
+    """A few steps say nothing of how training goes; a few epochs may."""
+    one = healthy()
+    begun = replace(one, run=replace(one.run, steps=steps, step_unit=unit))
+
+    assert story.verdict(begun).kind == kind
+    if kind == "insufficient":
+        assert story.verdict(begun).head == f"Not enough to judge: the log ends after {steps:g} {unit}s."
+
+
+def test_a_place_without_a_file_is_none() -> None:
+    """What a log says in passing stands in no place of a file."""
+    assert story.seen_at(reading(step=None, where=(Place(""),)), "epoch") == []
