@@ -154,7 +154,8 @@ def _head_insufficient(diagnosis: Diagnosis) -> str:
     if not any(_tells(name) for name in diagnosis.run.series):
         return "Not enough to judge: there is no loss or metric curve here."
     if _hardly_begun(diagnosis):
-        return f"Not enough to judge: the log ends after {number(diagnosis.run.steps)} {_units(diagnosis)}."
+        steps = number(diagnosis.run.steps or 0.0)
+        return f"Not enough to judge: the log ends after {steps} {_units(diagnosis)}."
     return "Not enough to judge: too few checks could be made."
 
 
