@@ -113,6 +113,7 @@ def diagnose(
         checklist_name=checklist,
         checklist_head=rules.heads.get(checklist),
         workflow=standing(rules, findings, checked, facts, benchmark is not None),
+        instead={s: code for s in seen if (code := rules.symptoms[s].instead)},
         grave=tuple(s for s in seen if rules.symptoms[s].grave),
         caveats=tuple(s for s in seen if rules.symptoms[s].caveat),
     )

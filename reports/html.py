@@ -79,6 +79,7 @@ def _environment(diagnosis: Diagnosis, extras: Extras) -> Environment:
         reasons=story.notable,
         weight=lambda r: story.strength(r.weight),
         remedies=lambda h: story.remedies(h, extras.settings),
+        corrections=lambda h: [(p, Html(escape(c))) for p, c in story.corrections(diagnosis, h)],
         next_checks=story.next_checks(diagnosis, MOST_CHECKS),
         changes=lambda r: [str(c) for c in story.changes(r.patch, extras.settings)],
         chains=lambda h: story.chains(diagnosis, h),

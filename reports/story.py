@@ -301,6 +301,17 @@ def remedies(hypothesis: Hypothesis, settings: Mapping[str, Current]) -> list[Re
     return left or list(hypothesis.remedies)
 
 
+def corrections(diagnosis: Diagnosis, hypothesis: Hypothesis) -> list[tuple[str, str]]:
+    """Return where code shows a cause most clearly, and the code that belongs there; at most one."""
+    seen = [r.reading for r in hypothesis.reasons if r.reading.state is State.PRESENT and r.weight > 0]
+    for reading in seen:
+        code = diagnosis.instead.get(reading.symptom)
+        lines = [p for p in reading.where if p.line is not None and p.file.endswith((".py", ".ipynb"))]
+        if code and lines:
+            return [(locations(lines, 1)[0], code.rstrip())]
+    return []
+
+
 def _as_it_is(patch: Mapping[str, Scalar], settings: Mapping[str, Current]) -> bool:
     return all(key in settings and _keeps(patch[key], settings[key].value) for key in patch)
 

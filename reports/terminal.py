@@ -16,7 +16,6 @@ from ..engine.model import (
     Hypothesis,
     Reading,
     Reason,
-    Remedy,
     Result,
     State,
     StepStanding,
@@ -257,7 +256,7 @@ def _hypothesis(
         page.line((f"a special case of: {about} ({share})", "dim"), indent=3)
     _why(page, diagnosis, hypothesis, verbose)
     _chain(page, diagnosis, hypothesis, verbose)
-    _remedies(page, story.remedies(hypothesis, extras.settings), extras, verbose)
+    _remedies(page, diagnosis, hypothesis, extras, verbose)
 
 
 def _why(page: Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
@@ -302,10 +301,18 @@ def _chain(page: Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bo
         page.line(chain, indent=5)
 
 
-def _remedies(page: Page, remedies: Sequence[Remedy], extras: Extras, verbose: bool) -> None:
+def _remedies(
+    page: Page, diagnosis: Diagnosis, hypothesis: Hypothesis, extras: Extras, verbose: bool
+) -> None:
+    remedies = story.remedies(hypothesis, extras.settings)
     if not remedies:
         return
     page.line(("What to do", "underline"), indent=3)
+    for place, code in story.corrections(diagnosis, hypothesis):
+        page.line(f"In place of {place}:", indent=3)
+        for line in code.splitlines():
+            inset = len(line) - len(line.lstrip())
+            page.line((line.strip(), "cyan"), indent=6 + inset, hang=2)
     for number, remedy in enumerate(remedies if verbose else remedies[:MOST_REMEDIES], 1):
         page.line(sentence(remedy.do), mark=f"   {number}. ")
         for change in story.changes(remedy.patch, extras.settings):

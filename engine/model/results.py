@@ -130,6 +130,8 @@ class Diagnosis:
     repeats: tuple[RunInfo, ...] = ()  # further runs of the benchmark
     workflow: tuple[FlowStanding, ...] = ()
     grave: tuple[str, ...] = ()  # present symptoms that no healthy run shows
+    # present symptom of a script -> the corrected code
+    instead: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     caveats: tuple[str, ...] = ()  # present symptoms that are said beside the verdict that a run is healthy
     checklist_name: str = "ascend"
     checklist_head: ChecklistHead | None = None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from traindoctor.engine.model import Hypothesis, Place, Reason, Remedy, RunInfo, Scalar
-from traindoctor.reports import story
+from traindoctor.reports import html, markdown, story, terminal
 from traindoctor.reports.model import Current
 
 from ._fixture import CLIP, GENERAL, LR, healthy, hypothesis, reading, sick
@@ -299,3 +299,34 @@ def test_a_run_that_has_hardly_begun_is_not_called_healthy(steps: float | None, 
 def test_a_place_without_a_file_is_none() -> None:
     """What a log says in passing stands in no place of a file."""
     assert story.seen_at(reading(step=None, where=(Place(""),)), "epoch") == []
+
+
+@pytest.mark.parametrize(
+    ("place", "found"),
+    [
+        (Place("train.py", 7), [("train.py:7", "opt = AdamW(model.parameters())")]),
+        (Place("train.py"), []),
+        (Place("log.txt", 7), []),
+    ],
+)
+def test_the_corrected_code_is_given_for_the_line_that_shows_the_cause(
+    place: Place, found: list[tuple[str, str]]
+) -> None:
+    """Where the reason is a line of a script, what belongs there comes first."""
+    seen = reading(symptom="script-frozen", where=(place,))
+    cause = replace(sick().hypotheses[0], reasons=(Reason(seen, 1.0, (), ()),))
+    one = replace(sick(), instead={"script-frozen": "opt = AdamW(model.parameters())\n"})
+
+    assert story.corrections(one, cause) == found
+    assert story.corrections(sick(), cause) == []
+
+
+def test_reports_have_no_empty_heading_where_nothing_is_left_to_ask() -> None:
+    """A settled answer without a look of its own has no section for one."""
+    one = sick()
+    away = replace(one.next_checks[0], if_present="speaks for “Something else”", if_absent="changes little")
+    leading = replace(one.hypotheses[0], probability=0.99)
+    settled = replace(one, hypotheses=(leading,), next_checks=(away,))
+
+    for report in (markdown.render(settled).text, html.render(settled), terminal.render(settled)):
+        assert "Next check" not in report and "Check next" not in report
