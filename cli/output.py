@@ -22,6 +22,7 @@ SUFFIXES = {
     ".txt": "terminal",
     ".log": "terminal",
 }
+_PAGES = ("html", "markdown", "json")  # a file of one of them that holds another is a mistake
 WIDEST = 100  # columns beyond which lines are hard to read
 _OPTIONS = {"--format": "format", "-f": "format", "--output": "output", "-o": "output"}
 # What a terminal gets that cannot show the typographic signs of our own sentences.
@@ -83,6 +84,9 @@ def _target(
             raise usage(f"{path}: the file name does not tell the format; add --format {'|'.join(formats)}")
     if name not in formats:
         raise usage(f"--format {name}: there is no such format; choose {', '.join(formats)}")
+    meant = suffixes.get(where.suffix.lower()) if where else None
+    if meant in _PAGES and name in _PAGES and meant != name:
+        raise usage(f"--format {name} would be written to {path}; put each --format beside its --output")
     return Target(name, where)
 
 

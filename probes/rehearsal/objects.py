@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from ..scripts.bounds import MOST_ITEMS
 from .asking import Asking
 from .libraries import METHODS, Call, find_function, find_method, find_start, library
 from .values import (
@@ -413,7 +415,8 @@ class Objects(Asking):
     def items_known(self, value: Any) -> list[Any] | None:
         """The items of something, or None."""
         if isinstance(value, (list, tuple, set, range)):
-            return list(value)[:10_000]
+            self.tick(min(len(value), MOST_ITEMS) // 100)
+            return list(islice(value, MOST_ITEMS))
         if isinstance(value, dict):
             return list(value)
         if isinstance(value, str):

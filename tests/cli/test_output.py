@@ -134,3 +134,12 @@ def test_width(monkeypatch: pytest.MonkeyPatch, given: str, expected: int) -> No
     monkeypatch.setenv("COLUMNS", given)
 
     assert output.columns(io.StringIO()) == expected
+
+
+def test_formats_that_stand_apart_from_their_files_are_not_mixed_up() -> None:
+    """`-o a.md -o a.json -f markdown -f json` would put markdown into a.json."""
+    with pytest.raises(Stop, match=r"--format markdown would be written to a\.json"):
+        output.targets(["-o", "a.md", "-o", "a.json", "-f", "markdown", "-f", "json"])
+
+    found = output.targets(["-f", "markdown", "-o", "report.txt"])
+    assert [(t.format, str(t.path)) for t in found] == [("markdown", "report.txt")]

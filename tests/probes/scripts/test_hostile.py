@@ -31,6 +31,9 @@ for i in range(100):
     text = text + text
     text = text.replace("a", text)
     text = text.join([text] * 1000)
+few = random.sample(range(10 ** 9), 5)
+total = sum(range(10 ** 9))
+order = sorted(range(60000), key=lambda i: sum(range(60000)))
 rows = [0] * 10 ** 10
 for i in range(100):
     rows += rows
@@ -44,6 +47,7 @@ side = np.arange(60000)
 table = side[:, None] * side[None, :]
 """
 PROGRAM = """
+import random
 import numpy as np
 import torch
 {before}
