@@ -35,6 +35,7 @@ from .turned_masks import (
     gaps_kept,
     labels_marked,
     labels_padded_with_a_token,
+    tokens_left_out,
 )
 from .two_losses import left_out_on_one_side
 
@@ -72,6 +73,7 @@ def label_padding_counts(view: View) -> Finding:
         marked_in_two_ways,
         averaged_with_padding,
         padding_of_positions,
+        tokens_left_out,
         zeros_for_labels,
     )
     return first(view, either(*checks), "no labels are padded")
@@ -133,12 +135,18 @@ def _tokens_for_labels(source: Script) -> Finding | None:
         for c in source.calls
         if (told := keyword(c, "padding")) is not None
         and (
-            not isinstance(told, ast.Constant) or told.value not in (False, None, 0, "same", "valid", 1, 2, 3)
+            not isinstance(told, ast.Constant)
+            or told.value is True
+            or told.value not in (False, None, 0, "same", "valid", 1, 2, 3)
         )
         and (isinstance(told, ast.Constant) or "padding" in unparse(told))
-        and re.search(r"(?i)token|encode", unparse(c.func))
+        and re.search(r"(?i)token|encode|(?:^|\.)tok$", unparse(c.func))
     ]
-    copies = [v for v in _labels_given(source) if _copies_ids(source, v)] if pads else []
+    copies = (
+        [v for v in _labels_given(source) if _copies_ids(source, v) or _padded_ids(source, v, pads)]
+        if pads
+        else []
+    )
     if not copies:
         return None
     if _leaves_out(source):
@@ -174,6 +182,15 @@ def _copies_ids(source: Script, value: ast.expr) -> bool:
             owner = end.func.value if isinstance(end.func, ast.Attribute) else None
             made = end.args[0] if end.args else owner
             if made is not None and re.search(r"input_ids['\"\]]*$", unparse(made)):
+                return True
+    return False
+
+
+def _padded_ids(source: Script, value: ast.expr, pads: list[ast.Call]) -> bool:
+    """`tok(answers, padding=True).input_ids`, by way of names."""
+    for end in (value, *flow(source).values(value, 4)):
+        if isinstance(end, (ast.Attribute, ast.Subscript)) and re.search(r"input_ids['\"\]]*$", unparse(end)):
+            if any(v in pads for v in (end.value, *flow(source).values(end.value, 3))):
                 return True
     return False
 

@@ -148,7 +148,7 @@ def unknown_is_a_word(source: Script) -> Finding | None:
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:
             continue
         holder = call.func.value
-        ends = [e for e in behind(source, holder, 3) if isinstance(e, ast.DictComp)]
+        ends = [e for e in behind(source, holder, 6) if isinstance(e, ast.DictComp)]
         made = [m for e in ends if (m := _dict(source, e)) is not None]
         if not made or len(made) != len(ends) or any(_grows(source, m, unparse(holder)) for m in made):
             continue

@@ -21,6 +21,24 @@ _MARK = re.compile(
 _MASK = re.compile(r"(?i)^(?:\w+_)?(?:loss_?mask|mask|label_mask|target_mask)$")
 
 
+def tokens_left_out(source: Script) -> Finding | None:
+    """`labels[labels != pad_token_id] = -100`: the words are left out of the loss, and padding is learned."""
+    seen: ast.AST | None = None
+    for node in source.of(ast.Assign):
+        target = node.targets[0]
+        if not isinstance(target, ast.Subscript) or literal(source, node.value) != -100:
+            continue
+        test = target.slice
+        if not isinstance(test, ast.Compare) or unparse(test.left) != unparse(target.value):
+            continue
+        if not re.search(r"(?i)pad(?:_?(?:token|id|idx|token_id))?$", unparse(test.comparators[0])):
+            continue
+        seen = seen or node
+        if isinstance(test.ops[0], ast.NotEq):
+            return at(source, node, "all but padding is left out of the loss")
+    return ok(source, seen, "padding is left out of the loss") if seen is not None else None
+
+
 def gaps_kept(source: Script) -> Finding | None:
     """`where(isnan(y), y, filler)`, `select(label == IGNORE, label, 0)`: the gaps stay, the targets go."""
     seen: ast.AST | None = None

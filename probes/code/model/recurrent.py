@@ -123,7 +123,6 @@ _TURNS = re.compile(
     r"transpose|permute|swapaxes|\.t\(\)|\.T\b|rearrange|pack_padded|batch_first=False|movedim"
 )
 _LAST_AXES = re.compile(r"transpose\((?:1, 2|2, 1|-1, -2|-2, -1)\)|permute\(0, ")
-_FORMS = re.compile(r"\.(?:view|reshape|unsqueeze|squeeze|flatten|chunk|unbind)\(|\[.*None")
 
 
 def steps_along_batch(source: Script) -> Finding | None:
@@ -137,7 +136,7 @@ def steps_along_batch(source: Script) -> Finding | None:
     for owner in source.modules:
         for name, made in _plain_recurrent(owner):
             for function in (f for f in source.forwards if f in owner.body):
-                if _FORMS.search(unparse(function)) or len(function.args.args) < 2:
+                if len(function.args.args) < 2:
                     continue
                 given = function.args.args[1].arg
                 for call in of(function, ast.Call):

@@ -22,6 +22,7 @@ from ..tensorflow.data import flipped_apart
 from ..tensorflow.graph import rows_fed_apart
 from ..tensorflow.turned_apart import turned_alone
 from .cut_apart import cut_at_exchanged_corners, turned_by_another_draw
+from .twin_pictures import one_of_two_moved
 
 
 @probe()
@@ -46,6 +47,7 @@ def sample_torn_apart(view: View) -> Finding:
             turned_alone,
             cut_at_exchanged_corners,
             turned_by_another_draw,
+            one_of_two_moved,
         ),
         "the scripts change no samples that have several parts",
     )

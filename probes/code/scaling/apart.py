@@ -8,6 +8,7 @@ import re
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
@@ -28,7 +29,7 @@ def scaled_apart(view: View) -> Finding:
     """Inputs are scaled for one split alone, or held-out data by statistics of their own."""
     return figures_worked_out_anew(scripts(view.run)) or first(
         view,
-        either(_in_one_branch, _refitted, scaled_by_switch, one_part_left),
+        either(_in_one_branch, _refitted, scaled_by_switch, one_part_left, shows("scaled-apart")),
         "the scripts scale no inputs by split",
     )
 

@@ -24,6 +24,7 @@ _JUDGES = (
     rows.labels_apart,
     rows.one_scale_for_columns,
     rows.parts_overlap,
+    rows.scaled_apart,
     rows.scored_rows_taught,
     rows.statistics_of_scored,
     rows.target_among_inputs,

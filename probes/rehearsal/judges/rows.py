@@ -218,6 +218,38 @@ def statistics_of_scored(machine: Machine) -> Iterator[Verdict]:
                     return
 
 
+def scaled_apart(machine: Machine) -> Iterator[Verdict]:
+    """What is learnt from is scaled by its own figures, and what is scored by its own ones."""
+    for event, asks in (*held_out(machine), *unnamed(machine)):
+        learnt = parts(machine, lessons(machine, asks[0].net, asks[0].time))
+        for table, held in parts(machine, asks).items():
+            mine = learnt.get(table)
+            if mine is None or held.rows & mine.rows or mine.fits & held.fits:
+                continue
+            ours = {n for n in mine.fits if _apart_from(machine, n, held.rows, table)}
+            theirs = {n for n in held.fits if _apart_from(machine, n, mine.rows, table)}
+            kinds = [sorted({machine.fits[n].kind for n in side}) for side in (ours, theirs)]
+            if (
+                not theirs
+                or kinds[0] != kinds[1]
+                or len(ours) < len(mine.fits)
+                or len(theirs) < len(held.fits)
+            ):
+                continue
+            number = min(theirs)
+            if _scales(machine, number, theirs):
+                yield Verdict(
+                    "scaled-apart", machine.fits[number].node, f"{event.label!r} has a scale of its own"
+                )
+                return
+
+
+def _apart_from(machine: Machine, number: int, rows: set[int], table: int) -> bool:
+    """Whether a statistic was taken of other rows of the table than these."""
+    fit = machine.fits[number]
+    return machine.one_table(fit.table) == table and rows.isdisjoint(int(r) for r in fit.rows)
+
+
 def one_scale_for_columns(machine: Machine) -> Iterator[Verdict]:
     """All columns of a table are moved and divided by one figure each, however large they are."""
     learnt = taught(machine)

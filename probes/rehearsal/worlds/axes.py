@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..values import Series, Tensor
+from ..values import Frame, Series, Tensor
 
 
 def beside(given: list[Any], named: dict[str, Any]) -> bool:
@@ -36,7 +36,12 @@ _SIDE_BY_SIDE = ("stack", "column_stack", "get_dummies", "c_")
 
 def over_columns(held: Tensor, given: list[Any], named: dict[str, Any]) -> bool:
     """Whether one figure is taken of all columns of a table that stand for different things."""
-    if isinstance(held, Series) or held.form or named or len([g for g in given if not isinstance(g, Tensor)]):
+    if (
+        isinstance(held, (Series, Frame))
+        or held.form
+        or named
+        or len([g for g in given if not isinstance(g, Tensor)])
+    ):
         return False
     columns = {h.partition("#")[2] for h in held.held if "#" in h}
     named_apart = len(columns) > 1 and not any(c[:1] in ("*", "?", "!") for c in columns)

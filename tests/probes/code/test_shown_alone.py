@@ -368,3 +368,71 @@ def test_masks_that_are_handed_over() -> None:
     assert state("script-argument-inverted", HANDED) != "present"
     assert state(SHARED, HANDED.replace("src != PAD", "src == PAD")) == "present"
     assert state(SHARED, HANDED) != "present"
+
+
+PICTURES = """
+import random
+import torchvision.transforms as T
+import torchvision.transforms.functional as TF
+from PIL import Image
+from torch.utils.data import Dataset
+class Pairs(Dataset):
+    def __init__(self, files):
+        self.files = files
+        self.plain = T.Compose([T.Resize((96, 96)), T.ToTensor()])
+    def __getitem__(self, i):
+        rough = Image.open(self.files[i])
+        clean = Image.open(self.files[i].replace("rough", "clean"))
+        top = random.randint(0, 9)
+        rough, clean = TF.crop(rough, top, 0, 96, 96), TF.crop(clean, top, 0, 96, 96)
+        if random.random() < 0.5:
+            rough, clean = TF.vflip(rough), TF.vflip(clean)
+        return self.plain(rough), self.plain(clean)
+"""
+TORN = "script-sample-torn-apart"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("rough, clean = TF.vflip(rough), TF.vflip(clean)", "rough = TF.vflip(rough)"),
+        (
+            "rough, clean = TF.crop(rough, top, 0, 96, 96), TF.crop(clean, top, 0, 96, 96)",
+            "rough, clean = TF.crop(rough, top, 0, 96, 96), TF.crop(clean, random.randint(0, 9), 0, 96, 96)",
+        ),
+        ("T.Resize((96, 96))", "T.RandomHorizontalFlip()"),
+    ],
+)
+def test_two_pictures_of_a_sample(old: str, new: str) -> None:
+    """One is mirrored alone, cut at a place of its own, or each is sent through random steps."""
+    assert PICTURES.count(old) == 1
+    assert state(TORN, PICTURES.replace(old, new)) == "present"
+    assert state(TORN, PICTURES) != "present"
+
+
+def test_views_of_one_thing_are_no_pair() -> None:
+    """With a third part, as a label that tells whether they are alike, each picture may move by itself."""
+    views = PICTURES.replace("T.Resize((96, 96))", "T.RandomHorizontalFlip()")
+    assert state(TORN, views.replace("self.plain(clean)", "self.plain(clean), 1")) != "present"
+    seeded = views.replace("        return", "        torch.manual_seed(i)\n        return")
+    assert state(TORN, seeded) != "present"
+
+
+ANSWERS = """
+import torch
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+tok = AutoTokenizer.from_pretrained("t5-small")
+model = AutoModelForSeq2SeqLM.from_pretrained("t5-small")
+def collate(rows):
+    x = tok([r["long"] for r in rows], padding=True, return_tensors="pt")
+    y = tok([r["short"] for r in rows], padding=True, return_tensors="pt").input_ids
+    y[y == tok.pad_token_id] = -100
+    return {"input_ids": x.input_ids, "attention_mask": x.attention_mask, "labels": y}
+"""
+
+
+def test_answers_that_are_padded() -> None:
+    """Padded answers are labels with their padding left out: none of it, and not the words."""
+    assert state(COUNTS, ANSWERS.replace("    y[y == tok.pad_token_id] = -100\n", "")) == "present"
+    assert state(COUNTS, ANSWERS.replace("y[y == tok", "y[y != tok")) == "present"
+    assert state(COUNTS, ANSWERS) != "present"

@@ -85,3 +85,22 @@ def test_one_scale_for_all_columns() -> None:
     assert "one-scale" not in told(text=single.replace("nn.Linear(2, 16)", "nn.Linear(1, 16)"))
     picture = whole.replace("np.stack([flow, heat], axis=1)", "rng.normal(0, 1, (3000, 2))")
     assert "one-scale" not in told(text=picture)
+
+
+def test_scaled_apart() -> None:
+    """The held-out rows have figures of their own; the same figures for both are right."""
+    apart = MADE.replace("(X[b] - mean) / std", "(X[b] - X[b].mean(axis=0)) / X[b].std(axis=0)")
+    assert "scaled-apart" in told(text=apart)
+    assert "scaled-apart" not in told(text=MADE)
+    alike = MADE.replace("X[a].mean(axis=0), X[a].std(axis=0)", "X.mean(axis=0), X.std(axis=0)")
+    assert "scaled-apart" not in told(text=alike)
+
+
+def test_figures_of_a_pandas_table_are_by_column() -> None:
+    """`frame[columns].mean()` is one figure for each column."""
+    text = MADE.replace(
+        'X = np.stack([flow, heat], axis=1).astype("float32")',
+        'import pandas as pd\nf = pd.read_csv("a.csv")[["flow", "heat"]]\nX = ((f - f.mean()) / f.std()).to_numpy()',
+    )
+    text = text.replace("X[a].mean(axis=0), X[a].std(axis=0)", "0.0, 1.0")
+    assert "one-scale" not in told(text=text)

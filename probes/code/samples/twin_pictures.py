@@ -1,0 +1,135 @@
+"""Two pictures of one sample in scripts, read and given back together, of which one is moved otherwise."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import of, unparse
+from ...readers.script import last_name
+from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
+from ..shared.checks import at, ok
+from ..shared.roles import is_random
+
+_READS = re.compile(
+    r"\bImage\.open\(|\bimread\(|\bread_image\(|\bdecode_(?:png|jpeg|image|bmp)\(|\bpil_loader\("
+)
+_MOVES = re.compile(
+    r"(?:^|_)(?:h_?flip|v_?flip|flip|fliplr|flipud|flip_left_right|flip_up_down|rot90|rotate|crop|resized_crop"
+    r"|affine|perspective|crop_to_bounding_box)$"
+)
+_RANDOM_MOVES = re.compile(
+    r"\bRandom(?:Horizontal|Vertical)Flip\(|\bRandom(?:Rotation|Crop|ResizedCrop|Affine|Perspective)\("
+)
+_SAME_DRAW = re.compile(
+    r"manual_seed|random\.seed|set_rng_state|set_state|get_params|tv_tensors|v2\b|torch\.cat|np\.concat"
+)
+
+
+def one_of_two_moved(source: Script) -> Finding | None:
+    """One picture of a pair is mirrored or cut, or each where its own draw says: `t(image), t(mask)`.
+
+    A pair is what a sample gives back and nothing else: a third part would tell how the two belong together.
+    """
+    seen: ast.AST | None = None
+    for function in source.of(ast.FunctionDef):
+        pair = _pair(source, function) if function.name == "__getitem__" else None
+        if pair is None:
+            continue
+        seen = seen or function
+        names = set(pair)
+        for block in of(function, ast.If):
+            moved = _moved(block, names)
+            text = " ".join(unparse(s) for s in block.body)
+            alone = len(moved) == 1 and not any(re.search(rf"\b{n}\b", text) for n in names - set(moved))
+            if alone and not block.orelse and is_random(block.test) and not _again(function, block):
+                name, node = next(iter(moved.items()))
+                return at(source, node, f"`{name}` is moved, and the other picture of the sample is not")
+        if (twice := _drawn_twice(function, names)) is not None:
+            return at(source, twice, "the two pictures of a sample are moved by draws of their own")
+        if (found := _each_by_chance(source, function, pair)) is not None:
+            return at(source, found, "the random steps are drawn for each of the two pictures of a sample")
+    return ok(source, seen, "both pictures of a sample are moved alike") if seen is not None else None
+
+
+def _drawn_twice(function: Function, names: set[str]) -> ast.Call | None:
+    """`crop(a, randint(0, 9))` and `crop(b, randint(0, 9))`: where the second one of them stands."""
+    calls = [c for c in of(function, ast.Call) if _MOVES.search(last_name(c.func)) and len(c.args) > 1]
+    for call in calls:
+        for other in calls:
+            alike = last_name(call.func) == last_name(other.func) and call is not other
+            if not alike or {unparse(call.args[0]), unparse(other.args[0])} != names:
+                continue
+            drawn = [any(is_random(a) for a in c.args[1:]) for c in (call, other)]
+            if any(drawn):
+                return other
+    return None
+
+
+def _pair(source: Script, function: Function) -> tuple[str, str] | None:
+    """The names of two pictures that are read here and are all that is given back."""
+    read = {
+        t.id
+        for n in of(function, ast.Assign)
+        for t in n.targets
+        if isinstance(t, ast.Name) and _READS.search(unparse(n.value))
+    }
+    returns = [r.value for r in of(function, ast.Return) if r.value is not None]
+    if len(read) != 2 or not returns:
+        return None
+    for value in returns:
+        parts = value.values if isinstance(value, ast.Dict) else getattr(value, "elts", [])
+        if len(parts) != 2 or {_root(source, p, read) for p in parts} != read:
+            return None
+    one, other = sorted(read)
+    return one, other
+
+
+def _root(source: Script, node: ast.expr, read: set[str]) -> str:
+    """Which of the pictures an expression is made of."""
+    names = {n.id for n in of(node, ast.Name)}
+    for _ in range(3):
+        if found := names & read:
+            return found.pop() if len(found) == 1 else ""
+        given = [g.value for n in of(node, ast.Name) for g in flow(source).all_given(n)[:1]]
+        names = {n.id for g in given for n in of(g, ast.Name)}
+    return ""
+
+
+def _moved(scope: ast.AST, names: set[str]) -> dict[str, ast.Call]:
+    """Calls that move one of the pictures, by its name."""
+    found: dict[str, ast.Call] = {}
+    for call in of(scope, ast.Call):
+        if not _MOVES.search(last_name(call.func)):
+            continue
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        first = call.args[0] if call.args else None
+        for node in (first, owner):
+            if isinstance(node, ast.Name) and node.id in names:
+                found[node.id] = call
+    return found
+
+
+def _again(function: Function, block: ast.If) -> bool:
+    """The same condition, by name, is asked again for the other one."""
+    return any(
+        b is not block and unparse(b.test) == unparse(block.test) and "(" not in unparse(b.test)
+        for b in of(function, ast.If)
+    )
+
+
+def _each_by_chance(source: Script, function: Function, pair: tuple[str, str]) -> ast.Call | None:
+    """`self.transform(image)` and `self.transform(mask)` of a pipeline that mirrors or cuts at random."""
+    if _SAME_DRAW.search(unparse(function)):
+        return None
+    calls: dict[str, ast.Call] = {}
+    for call in of(function, ast.Call):
+        if len(call.args) == 1 and isinstance(call.args[0], ast.Name) and call.args[0].id in pair:
+            if isinstance(call.func, (ast.Attribute, ast.Name)) and not call.keywords:
+                made = [v for v in flow(source).values(call.func, 6) if isinstance(v, ast.Call)]
+                if made and any(_RANDOM_MOVES.search(unparse(m)) for m in made):
+                    calls[call.args[0].id] = call
+    same = len(calls) == 2 and len({unparse(c.func) for c in calls.values()}) == 1
+    return calls[pair[1]] if same else None
