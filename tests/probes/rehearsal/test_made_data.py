@@ -100,7 +100,8 @@ def test_figures_of_a_pandas_table_are_by_column() -> None:
     """`frame[columns].mean()` is one figure for each column."""
     text = MADE.replace(
         'X = np.stack([flow, heat], axis=1).astype("float32")',
-        'import pandas as pd\nf = pd.read_csv("a.csv")[["flow", "heat"]]\nX = ((f - f.mean()) / f.std()).to_numpy()',
+        'import pandas as pd\nf = pd.read_csv("a.csv")[["flow", "heat"]]\n'
+        "X = ((f - f.mean()) / f.std()).to_numpy()",
     )
     text = text.replace("X[a].mean(axis=0), X[a].std(axis=0)", "0.0, 1.0")
     assert "one-scale" not in told(text=text)
