@@ -57,7 +57,7 @@ from .model.lost_sums import sum_without_reader
 from .model.made_when_called import layers_made_when_called
 from .model.only_one import one_of_list_asked
 from .model.operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
-from .model.recurrent import last_of_batch, steps_along_batch
+from .model.recurrent import last_of_batch
 from .model.registered import layers_in_plain_list, new_head_frozen, trainable_undone
 from .model.states import padded_end, state_misread
 from .model.unread import handed_over_unread
@@ -249,7 +249,7 @@ def axis_wrong(view: View) -> Finding:
     return first(view, either(*_AXES), "the scripts hold no model")
 
 
-_AXES = (weights_over_other_axis, normalised_over_batch, torn_in_model, last_of_batch, steps_along_batch)
+_AXES = (weights_over_other_axis, normalised_over_batch, torn_in_model, last_of_batch)
 _ATTENTION = (mask_times_scores, mask_turned_round, masked_after_softmax, padding_shown)
 
 

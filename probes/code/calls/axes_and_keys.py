@@ -11,8 +11,10 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
+from ..model.recurrent import steps_along_batch
 from ..shared.checks import at, first, is_false_node, ok
 from ..shared.nodes import is_negative
+from ..shared.sides import either
 
 _SEQUENTIAL = (
     *("LSTM", "GRU", "RNN", "MultiheadAttention", "Transformer"),
@@ -22,12 +24,13 @@ _SEQUENTIAL = (
 
 @probe()
 def batch_first_missing(view: View) -> Finding:
-    """A recurrent or attention layer without `batch_first=True` whose output is taken apart as batch first.
+    """A recurrent or attention layer without `batch_first=True` that is given, or read as, batch first.
 
     These layers expect (time, batch, features) by default; `out[:, -1]` or `out.mean(1)` then runs over
     the batch. Left aside where axes are swapped on the way.
     """
-    return first(view, _batch_first, "the scripts hold no layer over sequences whose output can be followed")
+    checks = either(_batch_first, steps_along_batch)
+    return first(view, checks, "the scripts hold no layer over sequences whose output can be followed")
 
 
 def _batch_first(source: Script) -> Finding | None:

@@ -32,6 +32,13 @@ def along_rows(given: list[Any], named: dict[str, Any], place: int) -> bool:
 
 
 _SIDE_BY_SIDE = ("stack", "column_stack", "get_dummies", "c_")
+# what leaves a table the table that it is
+_AS_IT_IS = frozenset(
+    [
+        *("part", "to_numpy", "values", "astype", "float32", "float", "double", "numpy", "from_numpy"),
+        *("tensor", "array", "asarray", "dropna", "fillna"),
+    ]
+)
 
 
 def over_columns(held: Tensor, given: list[Any], named: dict[str, Any]) -> bool:
@@ -46,5 +53,4 @@ def over_columns(held: Tensor, given: list[Any], named: dict[str, Any]) -> bool:
     columns = {h.partition("#")[2] for h in held.held if "#" in h}
     named_apart = len(columns) > 1 and not any(c[:1] in ("*", "?", "!") for c in columns)
     at = max((i for i, d in enumerate(held.done) if d in _SIDE_BY_SIDE), default=-1)
-    later = held.done[at + 1 :]
-    return (named_apart or at >= 0) and not any(d.startswith("part ") for d in later)
+    return (named_apart or at >= 0) and _AS_IT_IS.issuperset(held.done[at + 1 :])

@@ -288,7 +288,7 @@ for epoch in range(15):
     ("symptom", "old", "new"),
     [
         (COUNTS, "[IGNORE] *", "[0] *"),
-        (SHARED, ", batch_first=True", ""),
+        ("script-batch-first-missing", ", batch_first=True", ""),
         ("script-metric-miscounts", "count += real.sum().item()", "count += y.numel()"),
     ],
 )
@@ -302,9 +302,14 @@ def test_positions_that_are_tagged(symptom: str, old: str, new: str) -> None:
 def test_steps_first_on_purpose() -> None:
     """Batches that are turned, or put together with steps first, fit a layer without `batch_first`."""
     bare = TAGGED.replace(", batch_first=True", "")
-    assert state(SHARED, bare.replace("self.rnn(self.emb(x))", "self.rnn(self.emb(x.t()))")) != "present"
+    assert (
+        state(
+            "script-batch-first-missing", bare.replace("self.rnn(self.emb(x))", "self.rnn(self.emb(x.t()))")
+        )
+        != "present"
+    )
     padded = bare.replace("torch.tensor(words)", "nn.utils.rnn.pad_sequence(list(map(torch.tensor, words)))")
-    assert state(SHARED, padded) != "present"
+    assert state("script-batch-first-missing", padded) != "present"
 
 
 def test_one_side_leaves_padding_out() -> None:
