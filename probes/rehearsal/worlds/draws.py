@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...scripts.bounds import MOST_ITEMS
 from ..expressions import doubtful
 from ..libraries import Call, function, method
 from ..values import Tensor, Unknown
@@ -50,6 +51,8 @@ def permuted(machine: Machine, given: list[Any]) -> Any:
     held = given[0] if given else None
     if isinstance(held, int) and 0 <= held <= LARGEST:
         return Tensor(number=machine.draw().permutation(held), drawn=True)
+    if isinstance(held, range) and len(held) > LARGEST:
+        return Tensor(drawn=True)
     if isinstance(held, (list, tuple, range)) and all(isinstance(h, (int, float)) for h in held):
         held = Tensor(number=np.asarray(list(held)))
     if isinstance(held, list):
@@ -96,6 +99,10 @@ def _chosen(call: Call) -> Any:
     if count is None and call.callee.name.rpartition(".")[2] == "choice":
         return doubtful(held[0])
     count = min(count, len(held)) if isinstance(count, int) else max(len(held) // 2, 1)
-    found = [held[i] for i in call.machine.draw().permutation(len(held))[:count]]
-    plain = array and all(isinstance(f, (int, float)) for f in found)
-    return Tensor(number=np.asarray(found), drawn=True) if plain else found
+    if len(held) > LARGEST:
+        places = call.machine.draw().choice(len(held), size=min(count, MOST_ITEMS), replace=False)
+    else:
+        places = call.machine.draw().permutation(len(held))[:count]
+    drawn = [held[int(i)] for i in places]
+    plain = array and all(isinstance(d, (int, float)) for d in drawn)
+    return Tensor(number=np.asarray(drawn), drawn=True) if plain else drawn

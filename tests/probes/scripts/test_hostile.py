@@ -32,6 +32,7 @@ for i in range(100):
     text = text.replace("a", text)
     text = text.join([text] * 1000)
 few = random.sample(range(10 ** 9), 5)
+order = np.random.permutation(range(10 ** 9))
 total = sum(range(10 ** 9))
 order = sorted(range(60000), key=lambda i: sum(range(60000)))
 rows = [0] * 10 ** 10
