@@ -311,6 +311,8 @@ def _is_fraction(node: ast.expr) -> bool:
 
 
 def _plain(value: object) -> tuple[bool, Value, bool]:
+    if isinstance(value, int) and value.bit_length() > 1_000:
+        return False, None, False  # beyond what a float holds
     if value is None or isinstance(value, (bool, int, float, str)):
         return True, value, False
     return False, None, False

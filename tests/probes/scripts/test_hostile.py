@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from resource import RUSAGE_SELF, getrusage
 
 import pytest
 
 from tests.probes._scripts import PROBES, SYMPTOMS
+from traindoctor.probes.readers.script.settings import Extractor
 from traindoctor.probes.registry import View, read
 from traindoctor.probes.run import Run, RunInfo
 
@@ -102,3 +104,12 @@ def test_every_check_comes_to_its_end(before: str, within: str, number: str) -> 
     more = getrusage(RUSAGE_SELF).ru_maxrss - before_it  # KiB
     assert not [f.why for f in found if "probe error" in f.why]
     assert more < 500_000
+
+
+def test_a_number_beyond_floats_is_no_setting() -> None:
+    """A thousand digits are passed over, and the other settings are read."""
+    text = f"lr = {'9' * 1000}\nopt = torch.optim.SGD(m.parameters(), lr=lr * 2, momentum=0.9)\n"
+    found = {s.key: s.value for s in Extractor(ast.parse(text), "train.py").settings()}
+
+    assert found.get("momentum") == 0.9
+    assert "learning_rate" not in found
