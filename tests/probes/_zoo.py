@@ -626,6 +626,11 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         run([series("train/loss", flat, at), series("eval/loss", held, at[4::5])]),
         "eval-loss-stands-still",
     )
+    add(
+        "hardly moves from epoch to epoch",
+        run([series("train/loss", np.linspace(0.975, 0.962, 24), unit="epoch")]),
+        "loss-hardly-moves",
+    )
     stuck = noisy(rng, decay(n, 2.3, 1.55, 15), 0.02)
     add(
         "stuck high",
