@@ -49,15 +49,26 @@ def targets(
     An --output belongs to the --format next to it; alone, its ending tells the format.
     """
     pairs: list[list[str | None]] = []
-    for kind, value in _given(arguments):
+    given = list(_given(arguments))
+    for i, (kind, value) in enumerate(given):
         slot = 0 if kind == "format" else 1
-        if pairs and pairs[-1][slot] is None:
-            pairs[-1][slot] = value
+        stands = pairs[-1] if pairs and pairs[-1][slot] is None else None
+        followed = slot == 0 and i + 1 < len(given) and given[i + 1][0] == "output"
+        if stands and followed and _apart(value, stands[1], suffixes):
+            stands = None  # -o a.md -f json -o b.json: the format is the next file's
+        if stands:
+            stands[slot] = value
         else:
             pairs.append([value, None] if slot == 0 else [None, value])
     found = [_target(name, path, formats, suffixes) for name, path in pairs] or [Target("terminal")]
     _refuse_clashes(found)
     return found
+
+
+def _apart(name: str | None, path: str | None, suffixes: Mapping[str, str]) -> bool:
+    """Whether a file's ending tells one of the formats of pages, and the name another."""
+    meant = suffixes.get(Path(path).suffix.lower()) if path else None
+    return meant in _PAGES and name in _PAGES and meant != name
 
 
 def _given(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -84,8 +95,7 @@ def _target(
             raise usage(f"{path}: the file name does not tell the format; add --format {'|'.join(formats)}")
     if name not in formats:
         raise usage(f"--format {name}: there is no such format; choose {', '.join(formats)}")
-    meant = suffixes.get(where.suffix.lower()) if where else None
-    if meant in _PAGES and name in _PAGES and meant != name:
+    if _apart(name, path, suffixes):
         raise usage(f"--format {name} would be written to {path}; put each --format beside its --output")
     return Target(name, where)
 

@@ -258,15 +258,19 @@ def targets_differ(mine: Machine, theirs: Machine) -> Found:
 # ------------------------------------------------------------------------------------ schedules, figures
 
 
-def _moves(machine: Machine) -> tuple[str, str, float, list[Scheduled]] | None:
-    """The kind of the only schedule, its settings, its moves for each step of an optimizer, these moves."""
+def _moves(machine: Machine) -> tuple[str, str, int, float, list[Scheduled]] | None:
+    """Of the only schedule: its kind, its settings, how many loops it goes on outside of those of the steps,
+
+    how often for each step, and each time that it goes on.
+    """
     events: list[Scheduled] = machine.journal.of(Scheduled)
     steps = machine.journal.of(Stepped)
     if len({id(e.schedule) for e in events}) != 1 or any(e.guessed for e in (*events, *steps)):
         return None
     one = events[0].schedule
     numbers = [g for g in (*one.given, *one.named.values()) if isinstance(g, (int, float, list, tuple))]
-    return one.name, repr(numbers), len(events) / len(steps), events
+    apart = len(steps[0].loops) - len(events[0].loops)
+    return one.name, repr(numbers), apart, len(events) / len(steps), events
 
 
 def schedule_moves_differ(mine: Machine, theirs: Machine) -> Found:
@@ -274,11 +278,12 @@ def schedule_moves_differ(mine: Machine, theirs: Machine) -> Found:
     here, there = _moves(mine), _moves(theirs)
     if here is None or there is None or here[:2] != there[:2] or here[0] == "ReduceLROnPlateau":
         return
-    often = here[2] / there[2]
-    if not 1 / 3 < often < 3:
+    # How many batches a round has may be made up; that both happen in the same loop is not.
+    often = here[3] / there[3]
+    if here[2] != there[2] and not 1 / 3 < often < 3:
         way = "more" if often > 1 else "less"
         text = f"the schedule goes on {way} often here than in the benchmark, with the same settings"
-        yield "schedule-stepped", text, here[3][0].node, there[3][0].node
+        yield "schedule-stepped", text, here[4][0].node, there[4][0].node
 
 
 def _growing(machine: Machine) -> dict[str, tuple[bool, ast.AST]]:

@@ -86,9 +86,23 @@ def masked(machine: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
     kind: Any = type(op)
     if isinstance(right, Series) and not isinstance(left, Tensor):
         left, right, kind = right, left, turned.get(kind, kind)
+    if isinstance(left, Tensor) and left.done in _SHARES and isinstance(right, float):
+        return drawn_mask(machine, left, kind, right)
     if not isinstance(left, Series) or isinstance(right, Tensor) or left.asked:
         return NotImplemented
     return mask(machine, left, kind, right)
+
+
+_SHARES = (("random",), ("rand",))  # evenly drawn between 0 and 1
+
+
+def drawn_mask(machine: Machine, held: Tensor, kind: Any, share: float) -> Any:
+    """Which of many numbers that the program draws lie on one side of a share, by drawing some."""
+    if held.rows is None or held.table not in machine.made_tables or kind in (ast.Eq, ast.NotEq):
+        return NotImplemented
+    numbers = np.random.default_rng(held.table).random(len(held.rows))
+    below = numbers < share
+    return Tensor(done=("mask",), number=below if kind in (ast.Lt, ast.LtE) else ~below)
 
 
 def mask(machine: Machine, held: Series, kind: Any, value: Any) -> Any:

@@ -44,6 +44,13 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
         made.asked = made.asked | first.asked
         made.by |= first.by
         made.vague = made.vague or first.vague
+        if (
+            first.number is None
+            and first.done[-1:]
+            and first.done[-1] in _MASKS
+            and not isinstance(first, Series)
+        ):
+            return made.like(vague=True)  # which rows meet the condition is not known
     if held.rows is None:
         if isinstance(first, Tensor) and first.rows is not None and first.table > 0:
             made.rows, made.table, made.held = first.rows, first.table, made.held | first.held
@@ -67,6 +74,7 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
     return made
 
 
+_MASKS = frozenset(("lt", "lte", "gt", "gte", "eq", "noteq", "not", "and", "or", "mask"))
 _SIDE = re.compile(r"(?i)(?:^|_)(train|trn|tr|val|valid|validation|dev|test|te|holdout)(?:$|_|\d)")
 
 

@@ -105,3 +105,19 @@ def test_figures_of_a_pandas_table_are_by_column() -> None:
     )
     text = text.replace("X[a].mean(axis=0), X[a].std(axis=0)", "0.0, 1.0")
     assert "one-scale" not in told(text=text)
+
+
+MASK = "held = rng.random(3000) < 0.2\na, b = {}\n"
+
+
+@pytest.mark.parametrize(
+    ("sides", "shared"),
+    [("~held, held", False), ("held == False, held", False), ("rng.random(3000) < 0.9, held", True)],
+)
+def test_sides_by_a_drawn_mask(sides: str, shared: bool) -> None:
+    """A mask of drawn numbers and its opposite part the rows; two that are drawn apart share some."""
+    text = MADE.replace("a, b = order[:2400], order[2400:]\n", MASK.format(sides)).replace(
+        '"rmse"', '"valid rmse"'
+    )
+    assert ("scored-rows-taught" in told(text=text)) == shared
+    assert "labels-apart" not in told(text=text)
