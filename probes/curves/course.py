@@ -467,6 +467,8 @@ def falling_at_end(
     if situation.objective(run):
         return unknown(str(situation.objective(run)))
     found = ending(curve, tail, share, "falling")
+    if found.state is State.PRESENT and (turned := situation.turned_up(run)):
+        return absent(f"{found.why}, but {turned}", value=found.value, series=(curve.name, "eval/loss"))
     left = situation.rate_left(run, curve, tail)
     if found.state is State.ABSENT and left is not None and left < spent:
         return unknown(f"{found.why}, but the learning rate had come down to {left:.0%} of its peak there")

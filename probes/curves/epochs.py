@@ -159,6 +159,8 @@ def epoch_sawtooth(
     if curve.series.window == "running-mean":
         return unknown(f"{curve.name} is a running mean, which starts anew in every epoch")
     parts = _by_epoch(run, curve, SHORT)
+    if parts is not None and curve.series.window == "mean-since-last":
+        parts = [p[1:] for p in parts if len(p) > SHORT]  # the first of an epoch is a mean over its beginning
     size = min((len(p) for p in parts), default=0) if parts else 0
     few = SHORT <= size < 8
     if parts is not None and few:

@@ -51,6 +51,8 @@ def converges_slowly(
     judged = situation.quality(run)
     if judged and judged[0] == "good":
         return absent(f"{words}, but {judged[1]}", **seen)
+    if turned := situation.turned_up(run):
+        return absent(f"{words}, but {turned}", **seen)
     trained = situation.trained_start(run, curve)
     if trained:
         return unknown(f"{words}, but {trained}: there may be no further to fall")

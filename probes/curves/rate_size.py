@@ -273,7 +273,12 @@ def lr_small(view: View, adam: float, sgd: float) -> Finding:
         return unknown("a script trains a pretrained model further: small learning rates are usual there")
     if (why := situation.reinforced(view.run)) and _peak(view.run) is not None:
         return unknown(f"{why}: small learning rates are usual there")
-    return _below(view, adam, sgd, "below what untrained models are trained with")
+    found = _below(view, adam, sgd, "below what untrained models are trained with")
+    if found.state is State.PRESENT and view.run.facts.get("trainer") == "transformers":
+        return unknown(
+            f"{found.why}; the Trainer of transformers trains with 5e-05 where nothing else is said"
+        )
+    return found
 
 
 def _goes_on(run: Run) -> bool:

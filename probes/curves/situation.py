@@ -210,6 +210,23 @@ def resumed_itself(run: Run) -> bool:
     return first <= 5 * interval + 1 and all(e.step is not None and e.step >= first for e in resumes)
 
 
+def turned_up(run: Run, rise: float = 0.05) -> str | None:
+    """Says that the evaluation loss was best long before the end and has risen by `rise` since; else None.
+
+    Then neither longer training nor larger steps are what is missing.
+    """
+    series = run.series.get("eval/loss")
+    held = shape(series) if series is not None else None
+    if held is None or held.count < 5 or not held.positive:
+        return None
+    at = int(np.argmin(held.y))
+    end = float(np.median(held.y[-max(2, held.count // 5) :]))
+    best = float(held.y[at])
+    if at > 0.6 * (held.count - 1) or end < (1 + rise) * best or end - best < 3 * held.sigma_tail:
+        return None
+    return f"{held.name} was best at step {held.step(at):g} ({best:.4g}) and has risen to {end:.4g} since"
+
+
 def _starts_late(curve: Shape) -> bool:
     if curve.series.unit not in (*STEPS, "epoch") or curve.count < 5:
         return False

@@ -27,7 +27,7 @@ PROBES = all_probes()
 CURVES = frozenset(
     [
         *("curves", "epochs", "gaps", "gradients", "levels", "metrics", "numerics", "objective", "pace"),
-        *("rounding", "scaler", "weights"),
+        *("rounding", "scaler", "weights", "with_rate"),
     ]
 )
 
@@ -331,6 +331,7 @@ def digits_by_epoch(rng: np.random.Generator, n: int) -> Run:
             series("train/accuracy", np.minimum(0.999, 0.94 + 0.02 * at), at, unit="epoch"),
             series("eval/loss", held, at, unit="epoch"),
             series("eval/accuracy", 0.991 - 0.01 * np.exp(-at / 2) - 0.02 * (at < 2), at, unit="epoch"),
+            series("eval/f1", 0.981 - 0.02 * np.exp(-at / 2) - 0.03 * (at < 2), at, unit="epoch"),
         ],
         {"num_classes": 10, "epochs": count},
     )
@@ -550,6 +551,45 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         run([series("train/loss", 1.45 * (1 + 0.15 * t) + 0.01 * rng.standard_normal(n), at)]),
         "loss-only-rises",
         without=("loss-diverges", "loss-late-divergence"),
+    )
+    peak = np.interp(t, [0, 0.4, 1], [0.1, 1, 0.05])
+    add(
+        "rises and falls with its rate",
+        run(
+            [
+                series(
+                    "train/loss",
+                    1.2
+                    + 0.9 * np.where(t < 0.4, peak, np.maximum(peak, 0.6))
+                    + 0.01 * rng.standard_normal(n),
+                    at,
+                ),
+                series("learning_rate", 3e-3 * peak, at),
+            ]
+        ),
+        "loss-rises-with-rate",
+    )
+    add(
+        "both losses worsen",
+        run(
+            [
+                series("train/loss", 1.2 + 0.4 * t + 0.01 * rng.standard_normal(n), at),
+                series("eval/loss", 1.3 + 0.5 * np.linspace(0, 1, 8), np.linspace(at[0], at[-1], 8).round()),
+            ]
+        ),
+        "losses-only-worsen",
+        "loss-only-rises",
+    )
+    add(
+        "answers the largest class",
+        run(
+            [
+                series("train/loss", noisy(rng, decay(n, 0.9, 0.5, 3), 0.05), at),
+                series("eval/accuracy", [0.9021, 0.78, 0.80, 0.79], [1, 2, 3, 4]),
+                series("eval/f1", [0.18971, 0.2, 0.21, 0.23], [1, 2, 3, 4]),
+            ]
+        ),
+        "one-class-by-f1",
     )
     jump = np.where(t < 0.6, decay(n, 2.3, 0.4, 8), 2.31)
     add(

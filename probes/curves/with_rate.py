@@ -1,0 +1,127 @@
+"""Losses that worsen while training goes on: as the learning rate rises, or on both sides from the start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..registry import Finding, View, absent, present, probe, unknown
+from ..run import Floats, Run, Series
+from . import situation, stats
+from .judging import on_loss, see
+from .learning_rate import curve as rate_curve
+from .shapes import Shape, shape
+
+_HIGH = 0.7  # of its peak: from here on the rate counts as at its top
+
+
+@on_loss(5)
+def rises_with_rate(run: Run, curve: Shape, rise: float = 0.15, fall: float = 0.1) -> Finding:
+    """The loss rises by `rise` while the rate rises to its peak, falls by `fall` only as it comes down again.
+
+    Where a warm-up fits the model, the loss falls during it. `rise` is held against the best level before
+    the top of the rate, and the loss must not come back to it: what one peak cost is not made good.
+    """
+    reason = situation.objective(run)
+    lr = rate_curve(run)
+    if reason or lr is None or len(lr.values) < 5 or lr.series.unit != curve.series.unit:
+        return unknown(reason or "fewer than 5 points of the learning rate are logged beside the loss")
+    if not curve.positive:
+        return unknown(f"{curve.name} goes below zero, where a ratio says nothing")
+    # a mean since the last point was trained with the rates between, the middle of which stands for them
+    middle = curve.x - (np.diff(curve.x, prepend=0.0) / 2 if curve.series.window == "mean-since-last" else 0)
+    rates: Floats = np.interp(middle, lr.steps, lr.values)
+    top = rates >= _HIGH * lr.peak
+    first, last = (int(np.flatnonzero(top)[i]) for i in (0, -1)) if top.any() else (0, 0)
+    if first < 1 or last + 1 >= curve.count:
+        return unknown("the learning rate is not seen to rise and fall again")
+    before = float(np.min(stats.block_medians(curve.y[:first], stats.block_edges(first, min(first, 5)))))
+    high = float(np.median(curve.y[first : last + 1]))
+    size = max(1, (curve.count - last - 1) // 3)
+    after = float(np.median(curve.y[-size:]))
+    words = (
+        f"{curve.name} is {before:.4g} before the learning rate comes to its peak ({lr.peak:.4g}), {high:.4g}"
+        f" around it, and {after:.4g} at the end"
+    )
+    seen: dict[str, Any] = {"value": round(high / before, 4), "threshold": 1 + rise}
+    margin = max(rise * before, 3 * stats.noise(curve.y))
+    if high - before > margin and after < (1 - fall) * high and after > before:
+        return present(words, step=curve.step(first), **see(curve, first), **seen)
+    return absent(words, series=(curve.name,), **seen)
+
+
+def _level(held: Shape, first: int) -> float:
+    """The median of the first points of a curve, or of its last ones where `first` is negative."""
+    return float(np.median(held.y[:first] if first > 0 else held.y[first:]))
+
+
+@probe("train/loss", "eval/loss")
+def both_losses_worsen(view: View, above: float = 0.1, points: int = 4) -> Finding:
+    """The training and the evaluation loss both end above where they began, and were never clearly below.
+
+    `points`: how many each of them has at least; one in five of them, or the first, is the beginning.
+    """
+    run = view.run
+    reason = situation.objective(run)
+    losses = [shape(run.series[n]) for n in ("train/loss", "eval/loss") if n in run.series]
+    curves = [c for c in losses if c is not None and c.count >= points and c.positive]
+    if reason or len(curves) < 2:
+        return unknown(reason or f"{points} points above zero of train/loss and eval/loss are needed")
+    if run.events_of("resume", "rewind"):
+        return unknown("the run was resumed: where it began is not known")
+    words, worse, ends = [], True, []
+    for one in curves:
+        size = max(1, one.count // 5)
+        begin, end = _level(one, size), _level(one, -size)
+        lowest = float(np.min(stats.block_medians(one.y, stats.block_edges(one.count, min(one.count, 6)))))
+        margin = max(above * begin, stats.noise(one.y))
+        worse = worse and end - begin > margin and lowest >= 0.95 * begin
+        words.append(f"{one.name} begins at {begin:.4g} and ends at {end:.4g}")
+        ends.append(end / begin)
+    why = "; ".join(words)
+    seen: dict[str, Any] = {"value": round(min(ends), 4), "threshold": 1 + above}
+    if worse:
+        return present(f"{why}: neither was ever better", **see(curves[1], curves[1].count - 1), **seen)
+    return absent(why, series=("train/loss", "eval/loss"), **seen)
+
+
+_DIGITS = 3e-4  # relative: how exactly both have to meet, which chance does once in hundreds of pairs
+
+
+@probe("eval/accuracy", "eval/f1")
+def one_class_by_f1(view: View, share: float = 0.6, low: float = 0.5) -> Finding:
+    """Accuracy and macro F1 of an evaluation are exactly those of one answer for all, the largest class.
+
+    Who always answers a class that holds the share a of the samples has the accuracy a, and of the F1 of K
+    classes one, 2a / (1 + a), and zeros: the mean is known. Only where that class holds more than `share`,
+    and the F1 stays below `low` to the end.
+    """
+    right, mean = view.run.series.get("eval/accuracy"), view.run.series.get("eval/f1")
+    if right is None or mean is None:
+        return unknown("accuracy and F1 of evaluation data are not both logged")
+    both = _together(right, mean)
+    if not len(both):
+        return unknown("accuracy and F1 of evaluation data are logged at other steps")
+    end = float(both[-1, 2])
+    seen: dict[str, Any] = {"value": round(end, 4), "threshold": low, "series": (right.name, mean.name)}
+    for step, a, f in both:
+        if share < a < 1 and f > 0:
+            classes = (2 * a / (1 + a)) / f
+            if round(classes) >= 3 and abs(classes / round(classes) - 1) <= _DIGITS and end < low:
+                words = (
+                    f"at step {step:g} accuracy {a:.4g} and F1 {f:.4g} are those of always answering one of"
+                    f" {round(classes)} classes: it holds {a:.0%} of the samples; F1 ends at {end:.3g}"
+                )
+                return present(words, step=float(step), **seen)
+    return absent(f"F1 ends at {end:.3g} with an accuracy of {both[-1, 1]:.3g}", **seen)
+
+
+def _together(one: Series, other: Series) -> Floats:
+    """Rows of step and both values, at the steps that both were logged at."""
+    later = dict(zip(other.steps.tolist(), other.values.tolist(), strict=True))
+    rows = [
+        (s, v, later[s]) for s, v in zip(one.steps.tolist(), one.values.tolist(), strict=True) if s in later
+    ]
+    found: Floats = np.array([r for r in rows if np.all(np.isfinite(r))], dtype=float).reshape(-1, 3)
+    return found
