@@ -145,6 +145,7 @@ MODULES = (
     "curves.restarted",
     "curves.rounding",
     "curves.scaler",
+    "curves.stuck",
     "curves.with_rate",
     "data_compare",
     "data_files.amount",

@@ -404,6 +404,9 @@ def hardly_moves(run: Run, curve: Shape, progress: float = 0.05) -> Finding:
         return unknown(f"{curve.name} is not a mean of epochs")
     if situation.quality(run) is not None or _flat_is_fine(run, curve) is None:
         return absent(f"other figures tell whether {curve.name} is as it should be", series=(curve.name,))
+    right = situation.metric(run, "train", ("accuracy", "f1"))
+    if right is not None and len(right) >= 4 and float(np.ptp(right.values[-4:])) == 0:
+        return absent(f"{right.name} tells: it stands still", series=(curve.name, right.name))
     lowest = stats.lowest_level(curve.y, max(1, curve.count // 5))
     gained = (curve.start.value - min(lowest.value, curve.end.value)) / curve.scale
     words = f"{curve.name} goes from {curve.start.value:.4g} to {curve.end.value:.4g}"

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ...engine.model import State
 from ..config.values import number_of
 from ..registry import Finding, View, absent, place, present, unknown
 from ..run import Run, Series
 from . import situation, stats
 from .judging import is_mean_of_epochs, probe
-from .levels import COMMON_CLASSES
+from .levels import COMMON_CLASSES, thrown_to_guessing
 from .metrics import JUDGED, finite, guess_of, last_place, shape_of, too_few
 from .shapes import Shape, shape
 from .situation import FRACTIONS, metric, metric_shape, reached
@@ -358,6 +359,8 @@ def eval_better_than_train(view: View, ratio: float = 0.6, least: float = 0.02) 
         return absent(words, **seen)
     if train.end.value < least * float(np.max(train.y)):
         return unknown(f"{words}: both have come down to almost nothing")
+    if thrown_to_guessing(view).state is State.PRESENT:
+        return unknown(f"{words}: training ends by guessing, which no data explain", **seen)
     harder = ("label_smoothing", "mixup", "cutmix", "dropout", "augmentation", "drop_path")
     reasons = [k for k in harder if situation.switched_on(run, k) and not _slight(run, k)]
     if reasons:

@@ -166,8 +166,9 @@ def thrown_to_guessing(
 ) -> Finding:
     """The training loss ends at ln K after it was `above` times that, or some loss `below` times it.
 
-    K by a setting, or by a loss that ends at ln K with an accuracy of 1/K. Absent where all was a guess from
-    the first point on: what never learns is not thrown back. A run that ends otherwise says nothing.
+    K by a setting, by a loss that ends at ln K with an accuracy of 1/K, or that stands there. Absent where
+    all was a guess from the first point on: what never learns is not thrown back. A run that ends otherwise says
+    nothing.
     """
     if situation.objective(run) or situation.regression(run):
         return unknown("this loss is no guess among classes")
@@ -207,6 +208,22 @@ def _count_at_end(run: Run, curve: Shape, tolerance: float) -> int | None:
         ends = [situation.reached(s) for s in metrics]
         near = [abs(end * count - 1) < 0.3 for end in ends]
         if all(end < 1.6 / count for end in ends) and (known is not None or any(near)):
+            return count
+    return None if known or metrics else _count_by_standing(run, curve)
+
+
+# of the losses between ln 2 and ln 1000 about one in a hundred lies as near to one of these by chance
+_COUNTS, _NEAR, _STANDS = (2, 3, 5, 10, 100, 1000), 1.5e-3, 5
+
+
+def _count_by_standing(run: Run, curve: Shape) -> int | None:
+    """The K at whose ln K the loss comes to stand: its last five values and more hardly differ from it."""
+    if curve.count < 2 * _STANDS:
+        return None
+    last = curve.y[-max(_STANDS, curve.count // 3) :]
+    for count in _COUNTS:
+        level = situation.chance_loss(run, count)
+        if abs(float(np.median(last)) - level) <= _NEAR * level and float(np.ptp(last)) <= 4 * _NEAR * level:
             return count
     return None
 

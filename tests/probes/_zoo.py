@@ -27,7 +27,7 @@ PROBES = all_probes()
 CURVES = frozenset(
     [
         *("curves", "epochs", "gaps", "gradients", "levels", "metrics", "numerics", "objective", "pace"),
-        *("rounding", "scaler", "weights", "with_rate"),
+        *("rounding", "scaler", "stuck", "weights", "with_rate"),
     ]
 )
 
@@ -579,6 +579,16 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         ),
         "losses-only-worsen",
         "loss-only-rises",
+    )
+    add(
+        "stands still",
+        run(
+            [
+                series("train/loss", 1.9105 + 0.001 * rng.standard_normal(n), at),
+                series("train/accuracy", [0.5325, *[0.5378] * 9], np.linspace(at[0], at[-1], 10).round()),
+            ]
+        ),
+        "train-accuracy-stands-still",
     )
     add(
         "answers the largest class",
