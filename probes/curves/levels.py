@@ -167,8 +167,8 @@ def thrown_to_guessing(
     """The training loss ends at ln K after it was `above` times that, or some loss `below` times it.
 
     K by a setting, by a loss that ends at ln K with an accuracy of 1/K, or that stands there. Absent where
-    all was a guess from the first point on: what never learns is not thrown back. A run that ends otherwise says
-    nothing.
+    all was a guess from the first point on: what never learns is not thrown back. A run that ends otherwise
+    says nothing.
     """
     if situation.objective(run) or situation.regression(run):
         return unknown("this loss is no guess among classes")
