@@ -96,6 +96,7 @@ MODULES = (
     "code.scaling.drawn",
     "code.scaling.pipelines",
     "code.scaling.ranges",
+    "code.scaling.raw_pixels",
     "code.scaling.unused",
     "code.schedule.course",
     "code.schedule.formulas",

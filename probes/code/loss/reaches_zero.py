@@ -156,6 +156,8 @@ def _under(source: Script, mine: Flow, name: str, argument: ast.expr) -> str | N
             )
             if inner is not None and _is_square_of_difference(inner):
                 return "where both are equal the root has an infinite slope, and the gradient is NaN"
+            if _is_length_of_slope(mine, end):
+                return "where all is even both are zero: the root has an infinite slope, the gradient is NaN"
             continue
         if _underflows(source, mine, end):
             return "a probability that underflows has a logarithm of minus infinity"
@@ -172,6 +174,37 @@ def _under(source: Script, mine: Flow, name: str, argument: ast.expr) -> str | N
 
 def _in_decibel(source: Script) -> bool:
     return bool(source.named("AmplitudeToDB", "power_to_db", "amplitude_to_DB"))
+
+
+_SLOPE = re.compile(r"(?i)^(?:g|d|grad|sobel|edge|diff|delta)_?(?:[xyzhwuv]|dx|dy)$")
+
+
+def _is_length_of_slope(mine: Flow, node: ast.expr) -> bool:
+    """`gx ** 2 + gy ** 2` of differences between neighbours, or of what is named so."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
+        return False
+    bases = [_squared(side) for side in (node.left, node.right)]
+    return all(b is not None and _is_slope(mine, b) for b in bases)
+
+
+def _squared(node: ast.expr) -> ast.expr | None:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return node.left if isinstance(node.right, ast.Constant) and node.right.value == 2 else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return node.left if unparse(node.left) == unparse(node.right) else None
+    if isinstance(node, ast.Call) and last_name(node.func) in ("square", "pow"):
+        return _argument(node) or (node.func.value if isinstance(node.func, ast.Attribute) else None)
+    return None
+
+
+def _is_slope(mine: Flow, node: ast.expr) -> bool:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Name) and _SLOPE.match(node.id):
+        return True
+    return any(
+        isinstance(e, ast.BinOp) and isinstance(e.op, ast.Sub) for e in map(_in_shape, _ends(mine, node))
+    )
 
 
 def _is_square_of_difference(node: ast.expr) -> bool:

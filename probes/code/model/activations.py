@@ -45,6 +45,23 @@ def _stacks(source: Script) -> list[tuple[ast.AST, list[ast.expr]]]:
     return found
 
 
+def _added(source: Script) -> list[tuple[ast.AST, list[ast.expr]]]:
+    """Layers that a Keras model is given one by one: `model.add(Dense(8))`."""
+    found: dict[tuple[str, ast.AST | None], list[ast.Call]] = {}
+    for call in source.named("add"):
+        if len(call.args) == 1 and isinstance(call.args[0], ast.Call):
+            found.setdefault((source.owner(call), source.function_around(call)), []).append(call)
+    rows = [sorted(calls, key=lambda c: c.lineno) for calls in found.values()]
+    return [(row[0], [c.args[0] for c in row]) for row in rows if len(row) > 1]
+
+
+def _own_softmax(layer: ast.expr) -> list[ast.expr]:
+    """The activation of a Keras layer that ends in a softmax: `Dense(64, activation="softmax")`."""
+    given = keyword(layer, "activation") if isinstance(layer, ast.Call) else None
+    named = given.value if isinstance(given, ast.Constant) else last_name(given) if given is not None else ""
+    return [given] if given is not None and named == "softmax" else []
+
+
 def _kind(node: ast.expr) -> str:
     return last_name(node.func) if isinstance(node, ast.Call) else ""
 
@@ -62,8 +79,9 @@ def _named(source: Script, node: ast.AST) -> str:
 
 def _between(source: Script) -> Finding | None:
     seen = None
-    for holder, parts in _stacks(source):
-        kinds = [_kind(p) for p in parts]
+    for holder, given in (*_stacks(source), *_added(source)):
+        parts = [p for one in given for p in (one, *_own_softmax(one))]
+        kinds = [_kind(p) if p is one else "Softmax" for one in given for p in (one, *_own_softmax(one))]
         for i, kind in enumerate(kinds):
             if kind not in _SOFTMAX:
                 continue
