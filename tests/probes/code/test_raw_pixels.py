@@ -113,7 +113,7 @@ DIFFERENCES = "a, b = h[..., 1:, :] - h[..., :-1, :], h[..., 1:] - h[..., :-1]"
         (f"{DIFFERENCES}\n        return (a.square() + b.square()).sqrt()", True),
         (f"{DIFFERENCES}\n        return torch.sqrt(a * a + b * b)", True),
         (
-            "gx, gy = F.conv2d(h, self.s), F.conv2d(h, self.t)\n        return torch.sqrt(gx**2 + gy**2 + 1e-6)",
+            "gx, gy = self.s(h), self.t(h)\n        return torch.sqrt(gx**2 + gy**2 + 1e-6)",
             False,
         ),
         ("re, im = h.chunk(2, 1)\n        return torch.sqrt(re**2 + im**2)", False),
