@@ -175,4 +175,8 @@ def _syntax_problem(name: str, error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 1 if mark is not None else 1
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or "not readable"
+    if "nesting depth" in str(
+        what
+    ):  # libyaml's own limit, of PyYAML 6.0.4 on, which is met before ours is counted
+        return f"{name}:{line}: nested deeper than {MAX_DEPTH} levels"
     return f"{name}:{line}: not valid YAML: {what}"
