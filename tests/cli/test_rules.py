@@ -160,9 +160,9 @@ def test_every_entry_can_be_explained() -> None:
 
 def filled(text: str) -> str:
     """Fill in a skeleton as its author would."""
-    text = text.replace("[FILL-IN]", "[loss-zero]")
-    text = text.replace("symptom: FILL-IN", "symptom: loss-zero").replace(
-        "given: {FILL-IN:", "given: {loss-zero:"
+    text = text.replace("[FILL-IN]", "[weights-unchanged]")
+    text = text.replace("symptom: FILL-IN", "symptom: weights-unchanged").replace(
+        "given: {FILL-IN:", "given: {weights-unchanged:"
     )
     text = text.replace("FILL-IN, lower case, no full stop", "the old features are served again")
     text = text.replace("# looks_like: [data.label-errors]", "looks_like: [graph.weight-frozen]")
