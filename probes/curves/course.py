@@ -273,9 +273,11 @@ def oscillates(run: Run, curve: Shape, swing: float = 0.25, progress: float = 0.
     judged = situation.quality(run)
     fine = judged is not None and judged[0] == "good" and curve.end.value < 1.2 * curve.start.value
     if width >= swing and curve.progress < progress and not fine:
+        fell = curve.progress >= 0
+        moved = f"fallen by {curve.progress:.0%} only" if fell else f"risen by {-curve.progress:.0%}"
         return present(
-            f"{curve.name} swings by {width:.0%} of its level ({kind}) and has fallen by {curve.progress:.0%}"
-            f" only, from {curve.start.value:.4g} to {curve.end.value:.4g}",
+            f"{curve.name} swings by {width:.0%} of its level ({kind}) and has {moved},"
+            f" from {curve.start.value:.4g} to {curve.end.value:.4g}",
             step=curve.step(0),
             where=(place(curve.series, int(curve.index[int(np.argmax(curve.y))])),),
             **seen,

@@ -63,7 +63,9 @@ def batch_sum(view: View, spread: float = 1.5, least: int = 8) -> Finding:
     if trained is not None:
         judged = True
         wrong = 1.0 - situation.reached(trained)
-        if wrong < 0.3 and end > 10 * wrong + 1.0 and end / batch < 3 * wrong + 0.3:
+        # a wrong answer gives the right class less than half and costs ln 2 or more: a sum begins above that
+        begins = math.log(2) * (1.0 - float(trained.values[0])) * batch
+        if first >= 0.5 * begins and wrong < 0.3 and end > 10 * wrong + 1.0 and end / batch < 3 * wrong + 0.3:
             text = f"{words}, far too large for an accuracy of {1 - wrong:.3g}; divided by the batch it fits"
             return present(text, **see(curve, curve.count - 1), **seen)
     if not judged:

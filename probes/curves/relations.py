@@ -190,9 +190,10 @@ def unsure_of_right_answers(
     bound = -sure * math.log(sure) - (1 - sure) * math.log((1 - sure) / max(count - 1, 1))
     bound = max(bound, 0.1 * math.log(count))
     level = float(np.median(trained[-max(2, len(trained) // 10) :]))
+    among = f"among {count} classes" if known else f"even among {count} classes"
     words = (
-        f"eval/loss ends at {held:.4g} with eval/accuracy at {share:.4g}: knowing that costs {bound:.3g} at"
-        f" most among {count} classes; train/loss ends at {level:.4g}"
+        f"eval/loss ends at {held:.4g} with eval/accuracy at {share:.4g}: that accuracy explains {bound:.3g}"
+        f" at most, {among}; train/loss ends at {level:.4g}"
     )
     rest: dict[str, Any] = {
         "value": held,

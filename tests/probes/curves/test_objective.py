@@ -242,3 +242,12 @@ def test_a_first_batch_is_the_first_in_every_unit() -> None:
         steps = at + 640 * np.arange(21)
         curve = series("train/loss", [first, *np.linspace(2.2123, 1.0111, 20)], steps, unit="sample")
         assert state(objective.starts_at_chance(view(run([curve])), tolerance=0.001)) == expected, (at, first)
+
+
+def test_what_begins_below_its_wrong_answers_is_no_sum() -> None:
+    """A loss that ends too high for its accuracy, and begins where only a mean can: two thirds are wrong."""
+    curves = [
+        series("train/loss", np.linspace(2.3, 1.48, 40)),
+        series("train/accuracy", np.linspace(0.33, 0.99, 40)),
+    ]
+    assert state(objective.batch_sum(view(run(curves, {"batch_size": 32})))) == "absent"
