@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -39,6 +40,8 @@ COMMANDS = (
     "explain",
     "schema",
 )
+
+_SURPLUS = re.compile(r"unexpected extra arguments?\W*(?:s\) )?\(([^()]*)\)")
 
 RunPath = Annotated[Path, typer.Argument(help="Training run directory (or one log file).")]
 Benchmarks = Annotated[
@@ -99,7 +102,7 @@ def _dispatch(arguments: list[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     except Exception as error:
-        said = _usage_message(error)
+        said = _usage_message(error, arguments)
         if said is None:
             raise
         say(said)
@@ -107,7 +110,7 @@ def _dispatch(arguments: list[str]) -> int:
     return code if isinstance(code, int) else OK
 
 
-def _usage_message(error: Exception) -> str | None:
+def _usage_message(error: Exception, arguments: Sequence[str]) -> str | None:
     """Return what the option parser's own error says, or None for any other error.
 
     Known by its shape: new versions of typer bring a parser of their own, old ones use click's.
@@ -115,8 +118,24 @@ def _usage_message(error: Exception) -> str | None:
     if not hasattr(error, "format_message") or not hasattr(error, "exit_code"):
         return None
     message = str(error.format_message()).strip()
-    hint = "" if message.endswith("?") else " (diagnose --help shows all options)"
+    command = arguments[0] if arguments[0] in COMMANDS else ""
+    surplus = _SURPLUS.search(message)
+    if surplus is not None and not command:
+        return _more_than_a_run(arguments[0], surplus[1])
+    shows = "all commands" if message == "Missing command." else "all options"
+    asks = f"diagnose {command} --help" if command else "diagnose --help"
+    hint = "" if message.endswith("?") else f" ({asks} shows {shows})"
     return message.rstrip(".") + hint
+
+
+def _more_than_a_run(first: str, surplus: str) -> str:
+    """What is wrong with a command line of several paths: a command that is misspelt, or no `--benchmark`."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(first, COMMANDS, 1)
+    if near and not os.path.lexists(first):
+        return f"there is no command {first}; did you mean {near[0]}?"
+    return f"one run at a time, and {surplus} is too much; a run to compare with is given as --benchmark DIR"
 
 
 def _failed(error: Exception) -> int:

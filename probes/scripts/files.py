@@ -124,6 +124,7 @@ def _folder(path: Path) -> _Found:
 
 def _file(path: Path) -> _Found:
     """One script with the modules of its project that it imports; its own content comes first."""
+    path.stat()  # a missing file is told by the name that it was given, not by where its links lead
     given = walk(Path(os.path.realpath(path)))[0][0]
     if given.size == 0:
         raise RunUnreadable(f"{path}: the file is empty")

@@ -276,7 +276,7 @@ def test_unreadable_benchmark(run: Path, tmp_path: Path, capsys: Captured) -> No
     [
         ([], "say which run to diagnose"),
         (["--bogus", "RUN"], "--bogus"),
-        (["RUN", "OTHER"], "OTHER"),
+        (["RUN", "OTHER"], "OTHER is too much; a run to compare with is given as --benchmark"),
         (["RUN", "--format", "pdf"], "there is no such format"),
         (["RUN", "-f", "json", "-f", "markdown"], "only one format"),
         (["RUN", "--answer", "loss-zero"], "SYMPTOM=present"),
@@ -285,7 +285,8 @@ def test_unreadable_benchmark(run: Path, tmp_path: Path, capsys: Captured) -> No
         (["RUN", "--answers", "/nowhere.yaml"], "No such file"),
         (["RUN", "--rules", "/nowhere"], "no such folder"),
         (["checklist"], "Missing argument"),
-        (["rules"], "Missing command"),
+        (["rules"], "diagnose rules --help"),
+        (["chekclist", "RUN"], "did you mean checklist"),
         (["explain", "loss-zro"], "did you mean loss-zero"),
         (["rules", "list", "cats"], "causes, mechanisms, symptoms or sources"),
         (["RUN", "-o", "/proc/none/r.md"], "cannot be written"),
