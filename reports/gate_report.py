@@ -25,7 +25,7 @@ def verdict(gate: Gate) -> str:
     if gate.decision == "failed":
         return f"Gate failed: {count(len(blocking), 'demand')} of profile {name} not met."
     if gate.decision == "inconclusive":
-        return f"Gate undecided: {count(len(unchecked), 'item')} that profile {name} demands not checked."
+        return f"Gate undecided: {count(len(unchecked), 'item')} not checked that profile {name} demands."
     left = f"; {len(unchecked)} not checked" if unchecked else ""
     return f"Gate passed by profile {name}{left}."
 

@@ -121,6 +121,8 @@ def _of_settings(found: SettingsComparison) -> str:
         return f"No difference: {count(found.equal, 'setting')} known on both sides, all equal in force."
     high = sum(d.weight == "high" for d in found.differences)
     weighty = f", {high} of them weighty" if high else ""
+    if high == len(found.differences) == 1:
+        weighty = ", a weighty one"
     return f"{count(len(found.differences), 'difference')}{weighty}; {count(found.equal, 'setting')} equal."
 
 

@@ -350,7 +350,7 @@ def _change(key: str, patch: Scalar, current: Current | None) -> Change:
             plain(current.raw or key, 80), "", f"{_instruction(patch)} (now {now})", _written(current)
         )
     if _keeps(patch, current.value):
-        then = f"{then} (as it is already)"
+        return Change(plain(current.raw or key, 80), "", f"{now} already", _written(current))
     return Change(plain(current.raw or key, 80), now, then, _written(current))
 
 

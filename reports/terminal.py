@@ -255,8 +255,9 @@ def _hypothesis(
         about = story.lower_first(story.title(diagnosis, general))
         page.line((f"a special case of: {about} ({share})", "dim"), indent=3)
     _why(page, diagnosis, hypothesis, verbose)
-    _chain(page, diagnosis, hypothesis, verbose)
     _remedies(page, diagnosis, hypothesis, extras, verbose)
+    _against(page, diagnosis, hypothesis, verbose)
+    _chain(page, diagnosis, hypothesis, verbose)
 
 
 def _why(page: Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
@@ -265,6 +266,9 @@ def _why(page: Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool
     _reasons(page, diagnosis, "Why", reasons[:most], "+", verbose)
     if len(reasons) > most:
         page.line((f"and {count(len(reasons) - most, 'more reason')}; -v shows all", "dim"), indent=5)
+
+
+def _against(page: Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
     against = hypothesis.against if verbose else hypothesis.against[:MOST_AGAINST]
     _reasons(page, diagnosis, "What speaks against it", against, "-", verbose)
     if hypothesis.unexplained_earliest:
@@ -309,7 +313,7 @@ def _remedies(
         return
     page.line(("What to do", "underline"), indent=3)
     for place, code in story.corrections(diagnosis, hypothesis):
-        page.line(f"In place of {place}:", indent=3)
+        page.line(f"Right code for {place}:", indent=3)
         for line in code.splitlines():
             inset = len(line) - len(line.lstrip())
             page.line((line.strip(), "cyan"), indent=6 + inset, hang=2)

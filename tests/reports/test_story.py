@@ -74,7 +74,7 @@ def test_special_and_general_cause_are_one_entry() -> None:
         ("*2", 64, "lr: 64 → 128 (c.yaml:3)"),
         ("=1.0", 5.0, "lr: 5 → 1.0 (c.yaml:3)"),
         (True, False, "lr: false → true (c.yaml:3)"),
-        (0.1, 0.1, "lr: 0.1 → 0.1 (as it is already) (c.yaml:3)"),
+        (0.1, 0.1, "lr: 0.1 already (c.yaml:3)"),
         ("/10", "auto", "lr: divide by 10 (now auto) (c.yaml:3)"),
         ("/0", 0.1, "lr: divide by 0 (now 0.1) (c.yaml:3)"),
         ("/x", 0.1, "lr: divide by x (now 0.1) (c.yaml:3)"),
