@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from traindoctor.cli import main
+from traindoctor.engine.load import load_rules
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOWN = re.compile(r"prints, shortened at the dots:\n\n```\n(.*?)```\n", re.DOTALL)
@@ -33,3 +34,12 @@ def test_the_answer_in_the_readme_is_what_is_printed(
 
     assert len(shown) > 20
     assert [line for line in shown if line not in printed] == []
+
+
+def test_the_counts_of_checks_in_the_readme_are_about_right() -> None:
+    """Rules come and go: within a twentieth of the symptoms that there are, and the same wherever told."""
+    told = set(re.findall(r"of (\d+) checks", (ROOT / "README.md").read_text(encoding="utf-8")))
+    known = len(load_rules().symptoms)
+
+    assert len(told) == 1
+    assert abs(int(told.pop()) - known) <= known / 20
