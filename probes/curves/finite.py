@@ -6,7 +6,7 @@ import numpy as np
 
 from ..registry import Finding, absent
 from ..run import Run
-from .numerics import broken, losses_of
+from .no_number import broken, losses_of
 
 
 def stays_finite(run: Run, points: int = 3) -> bool:

@@ -17,7 +17,7 @@ from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
 from . import situation
 from .learning_rate import CURVE, curve, seen_at, where, whole
-from .numerics import broken
+from .no_number import broken
 from .rate_course import vanishes
 from .shapes import shape
 

@@ -13,7 +13,7 @@ from ..run import Floats, Run, Series
 from . import situation, stats
 from .epochs import steps_per_epoch
 from .judging import is_mean_of_epochs
-from .numerics import broken
+from .no_number import broken
 from .shapes import shape
 
 
