@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..engine.model import Evidence, Place, Reading, Scalar, State, Symptom
 from .readers._secrets import redact
 from .run import Configured, Run, Series
@@ -129,7 +131,8 @@ def read(view: View, symptom: Symptom, probes: Mapping[str, ProbeFunction]) -> R
         if not any(_has(view, n) for n in need.split("|")):
             return Reading(symptom.id, State.UNKNOWN, _missing(view, need))
     try:
-        finding = function(view, **symptom.params)
+        with np.errstate(all="ignore"):  # numbers of strangers overflow: nothing to print a warning about
+            finding = function(view, **symptom.params)
     except Exception as error:
         return Reading(symptom.id, State.UNKNOWN, redact("", f"probe error: {type(error).__name__}: {error}"))
     return Reading(

@@ -50,7 +50,7 @@ def _gone(run: Run, within: float, left: float) -> tuple[int, str] | None:
     top = int(np.argmax(lr.values))
     small = lr.values < left * whole
     kept = np.flatnonzero(~small)
-    first = int(kept[-1]) + 1
+    first = int(kept[-1]) + 1 if len(kept) else 0  # none beside a configured rate far above these
     if first <= top or first >= len(small) - 1:
         return None
     share = float((lr.steps[first] - (lr.steps[-1] - lr.length)) / lr.length)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -183,7 +184,7 @@ def _count(setting: Configured | None) -> int | None:
         return len(value)
     found = number(value)
     if found is not None and not (isinstance(value, str) and "," in value):
-        return int(found) if found >= 1 else None
+        return int(found) if 1 <= found < math.inf else None
     if isinstance(value, str) and re.fullmatch(r"\d+(?:,\d+)+,?", value.replace(" ", "")):
         return len([p for p in value.split(",") if p.strip()])
     return None
