@@ -6,8 +6,6 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from . import fusion_work, weights_work
-
 if TYPE_CHECKING:
     from ..reports.sections import Section
     from .work import Work
@@ -26,6 +24,7 @@ def sections(work: Work) -> tuple[Section, ...]:
 def _of_dumps(work: Work) -> Iterator[Section]:
     from ..probes.operators import dumps as operators
     from ..reports import sections as made
+    from . import fusion_work
 
     run, path = work.run, shlex.quote(work.run.info.path)
     examined = operators.overflowed(run)
@@ -56,6 +55,7 @@ def _of_weights(work: Work) -> Iterator[Section]:
     from ..probes.weights import logged as weights_logged
     from ..probes.weights import saved as saved_weights
     from ..reports import sections as made
+    from . import weights_work
 
     if not saved_weights.history(work.run).every and not weights_logged.logged(work.run):
         return

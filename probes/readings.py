@@ -7,7 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from ..engine.model import Evidence, Symptom
-from .registry import NO_SCRIPT, Finding, ProbeFunction, View, collect, probe, probes_of, stem_of, unknown
+from .registry import (
+    NO_DATA,
+    NO_SCRIPT,
+    Finding,
+    ProbeFunction,
+    View,
+    collect,
+    probe,
+    probes_of,
+    stem_of,
+    unknown,
+)
 from .run import Run
 
 MODULES = (
@@ -204,14 +215,16 @@ class Probes(Mapping[str, ProbeFunction]):
         return self._known[stem]
 
 
-class _WithoutScript(Mapping[str, ProbeFunction]):
-    """The same for a run without a script: what its checks would all say, and none of them imported."""
+class _Without(Mapping[str, ProbeFunction]):
+    """The same for a run without a script or data: what their checks would all say, none of them imported."""
 
-    def __init__(self, probes: Mapping[str, ProbeFunction]) -> None:
-        self._probes = probes
+    def __init__(self, probes: Mapping[str, ProbeFunction], run: Run) -> None:
+        self._probes, self._script, self._data = probes, bool(run.scripts), run.data is not None
 
     def __getitem__(self, name: str) -> ProbeFunction:
-        if not name.startswith("code."):
+        if name.startswith("data_files.") and not self._data:
+            return _no_data
+        if self._script or not name.startswith("code."):
             return self._probes[name]
         if name.startswith("code.against."):
             return _no_comparison
@@ -229,6 +242,13 @@ def _no_check(_: View, **params: object) -> Finding:
     """What every check of a script says where there is none."""
     del params
     return unknown(NO_SCRIPT)
+
+
+@probe()
+def _no_data(_: View, **params: object) -> Finding:
+    """What every check of data files says where there are none."""
+    del params
+    return unknown(NO_DATA)
 
 
 @probe("benchmark")
@@ -265,9 +285,10 @@ def readings(
     stands deep in a package.
     """
     view, asked, probes = View(run, benchmark, repeats), tuple(symptoms), all_probes()
+    found = collect(view, asked, _Without(probes, run))
     if not run.scripts:
-        return collect(view, asked, _WithoutScript(probes))
+        return found
     from .scripts.packages import without_deep
     from .scripts.shared_code import without_shared
 
-    return without_shared(view, without_deep(run, collect(view, asked, probes)), asked, probes)
+    return without_shared(view, without_deep(run, found), asked, probes)

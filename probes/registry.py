@@ -20,6 +20,7 @@ from .readers._secrets import redact
 from .run import Configured, Run, Series
 
 NO_SCRIPT = "no training script in the run directory"
+NO_DATA = "no data files were found in the run directory (--data names them)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

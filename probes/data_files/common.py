@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..dataset.model import Column, DataSet, Part
-from ..registry import Finding, View, probe, unknown
+from ..registry import NO_DATA, Finding, View, probe, unknown
 
-NO_DATA = "no data files were found in the run directory (--data names them)"
 RAW = ("table", "records")
 FINAL = ("batches", "manifest")
 

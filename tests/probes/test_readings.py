@@ -9,7 +9,8 @@ import pytest
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Reading, State
 from traindoctor.probes.assembly.assemble import open_run
-from traindoctor.probes.readings import readings
+from traindoctor.probes.readings import all_probes, readings
+from traindoctor.probes.registry import View, collect
 from traindoctor.probes.scripts.shared_code import IN_BOTH
 
 GOOD = """
@@ -61,3 +62,14 @@ def test_what_only_the_benchmark_shows_is_absent(tmp_path: Path) -> None:
 def test_differences_stay(tmp_path: Path) -> None:
     """An edit is a reading of both: it is never taken for what both show."""
     assert read(tmp_path, UNCLEARED, GOOD, "edit-clearing-left-out").state is State.PRESENT
+
+
+def test_without_data_no_check_of_data_is_imported_and_all_say_the_same(tmp_path: Path) -> None:
+    """What stands for them where no data lie says word for word what each of them would say."""
+    (tmp_path / "log.csv").write_text("step,loss\n" + "".join(f"{s},{2 - s / 50}\n" for s in range(40)))
+    run = open_run(tmp_path)
+    symptoms = [s for s in load_rules().symptoms.values() if (s.probe or "").startswith("data_files.")]
+    assert run.data is None
+    assert len(symptoms) > 40
+
+    assert readings(run, None, symptoms) == collect(View(run), symptoms, all_probes())

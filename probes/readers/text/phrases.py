@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from ...run import EventKind
 
@@ -15,14 +16,24 @@ class Rule:
     """One kind of line. The named groups `value`, `step`, `epoch`, `rank`, `old` and `data` are read."""
 
     kind: EventKind
-    pattern: re.Pattern[str]
+    words: str
     data: str = ""
     once: bool = True  # identical lines are merged
     nan: bool = False  # the loss at this step is no number
 
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled when the first line is held against it: most runs have no such log."""
+        return _compiled(self.words)
+
+
+@cache
+def _compiled(words: str) -> re.Pattern[str]:
+    return re.compile(words, re.IGNORECASE)
+
 
 def _rule(kind: EventKind, *phrases: str, data: str = "", once: bool = True, nan: bool = False) -> Rule:
-    return Rule(kind, re.compile("|".join(phrases), re.IGNORECASE), data, once, nan)
+    return Rule(kind, "|".join(phrases), data, once, nan)
 
 
 _NAN = r"(?:nan|inf|-inf|non-?finite|infinite|not finite)(?: or (?:nan|inf))?"
