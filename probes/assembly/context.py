@@ -115,7 +115,8 @@ def format_of(curves: Mapping[str, Series]) -> Iterator[Setting]:
     values = series.values[np.isfinite(series.values) & (series.values > 0)]
     if len(values) < MIN_POINTS or float(np.max(values)) < 64:
         return
-    ratios = np.exp2(np.abs(np.log2(values[1:] / values[:-1])))
+    apart = np.abs(np.diff(np.log2(values)))  # of logarithms: a quotient of absurd scales is no float
+    ratios = np.exp2(np.minimum(apart, 64))
     if np.any(np.isclose(ratios, _GROWN, rtol=1e-3)):
         line = int(series.lines[0]) if series.lines is not None and len(series.lines) else None
         yield Setting("precision", "fp16", series.file, line, MOVED)

@@ -306,10 +306,12 @@ def _swing(curve: Shape) -> tuple[float, str]:
     edges = stats.block_edges(curve.count, curve.count // 5)
     levels = stats.block_medians(curve.y, edges)
     course = levels - stats.baseline(levels, max(9, len(levels) // 4))
-    point = stats.deviation(np.diff(curve.y)) / 2**0.5
+    # in parts of the level, and bounded: the square of an absurd loss is no float
+    point = min(stats.deviation(np.diff(curve.y)) / 2**0.5 / middle, 1e150)
+    spread = min(stats.deviation(course) / middle, 1e150)
     white = 1.57 * point**2 / 5 * (1 + 3 * (2 / len(levels)) ** 0.5)
-    excess = max(stats.deviation(course) ** 2 - white, 0.0) ** 0.5
-    return 2.56 * excess / middle, "medians of five points"
+    excess = max(spread**2 - white, 0.0) ** 0.5
+    return 2.56 * excess, "medians of five points"
 
 
 @on_loss(30)

@@ -26,7 +26,8 @@ from traindoctor.reports import json_report
 TESTS = Path(__file__).resolve().parents[1]
 GOLDEN, EXAMPLES = TESTS / "probes" / "readers" / "golden", TESTS.parent / "examples"
 SOURCES = (*sorted(p for p in GOLDEN.iterdir() if p.is_dir()), *sorted(EXAMPLES.glob("*/run")))
-FEW = "0-24"
+FEW = "0-21"
+MENDED = (56, 188, 358)  # and 16 and 20: these once broke
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
 ODD = (
     "nan", "NaN", "inf", "-inf", "-Infinity", "1e308", "-1.7e308", "1e400", "1e-320", "0", "-0.0", "0.0",
@@ -191,9 +192,9 @@ def _no_number(word: str) -> float:
     raise AssertionError(f"{word} is no JSON")
 
 
-def _cases() -> range:
+def _cases() -> tuple[int, ...]:
     first, _, last = os.environ.get("TRAINDOCTOR_FUZZ", FEW).partition("-")
-    return range(int(first), int(last))
+    return (*range(int(first), int(last)), *(MENDED if "TRAINDOCTOR_FUZZ" not in os.environ else ()))
 
 
 @pytest.mark.parametrize("number", _cases())
