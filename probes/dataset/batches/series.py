@@ -9,7 +9,8 @@ import numpy as np
 from ...run import Floats
 from .fitting import CLOSE, alike, clipped, function, line, listed, scaled
 from .model import Difference
-from .pictures import ALIKE, EXACT, first, per_sample
+from .pictures import first, per_sample
+from .shifted import ALIKE, EXACT
 
 WAVE = ("audio", "wav", "speech", "signal", "pcm", "sound")
 SERIES = (*WAVE, "mel", "spec", "fbank", "mfcc", "series", "seq", "window", "history")
