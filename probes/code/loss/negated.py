@@ -8,7 +8,8 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
-from ...scripts.flow import flow, losses, objectives, returns, signs
+from ...scripts.flow import flow, losses, objectives, returns
+from ...scripts.signs import signs
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.nodes import is_true

@@ -1,0 +1,117 @@
+"""The signs with which the standard losses of a script enter its objective."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..readers.script import last_name
+from .flow import MAX_DEPTH, MAX_VISITED, Flow, flow, losses
+from .syntax import Script
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A standard loss on its way to the objective: how often its sign is turned, and where last."""
+
+    loss: ast.Call
+    turned: int
+    where: ast.expr | None
+
+
+def signs(source: Script, node: ast.expr) -> list[Sign]:
+    """The standard losses that an objective is made of, each with its sign."""
+    standard = {c for c, _ in losses(source)}
+    return list(_signs(flow(source), standard, node))
+
+
+def _signs(mine: Flow, standard: set[ast.Call], start: ast.expr) -> Iterator[Sign]:
+    """Each loss once for each sign; every expression is gone through once for each sign and depth."""
+    seen: set[tuple[ast.expr, int, int]] = set()
+    waiting: list[tuple[ast.expr, int, ast.expr | None, int]] = [(start, 0, None, MAX_DEPTH)]
+    while waiting and len(seen) < MAX_VISITED:
+        node, turned, where, depth = waiting.pop()
+        if (node, turned % 2, depth) in seen or depth == 0:
+            continue
+        seen.add((node, turned % 2, depth))
+        if isinstance(node, ast.Call) and node in standard:
+            yield Sign(node, turned, where)
+            continue
+        again: list[tuple[ast.expr, bool]] = []
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            again = [(node.operand, True)]
+        elif isinstance(node, ast.BinOp):
+            again = _of_operation(node)
+        elif isinstance(node, ast.Call) and last_name(node.func) in _KEEPS_SIGN:
+            again = [(_operand(node), _turns(node))]
+        else:
+            again = [(v, False) for v in mine.values(node) if v is not node]
+        waiting += [
+            (part, turned + turns, node if turns else where, depth - 1) for part, turns in reversed(again)
+        ]
+
+
+_KEEPS_SIGN = frozenset(
+    [
+        "mean",
+        "sum",
+        "scale",
+        "mul",
+        "multiply",
+        "div",
+        "true_divide",
+        "float",
+        "to",
+        "cuda",
+        "neg",
+        "negative",
+        "scale_loss",
+        "squeeze",
+        "reduce_mean",
+        "reduce_sum",
+    ]
+)
+
+
+def _operand(call: ast.Call) -> ast.expr:
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    library = isinstance(owner, ast.Name) and owner.id in (
+        "torch",
+        "F",
+        "ops",
+        "tf",
+        "np",
+        "mindspore",
+        "mint",
+    )
+    scaler = owner is not None and last_name(call.func) in ("scale", "scale_loss")
+    if (owner is None or library or scaler) and call.args:
+        return call.args[0]
+    return owner if owner is not None else call
+
+
+def _turns(call: ast.Call) -> bool:
+    name = last_name(call.func)
+    return name in ("neg", "negative") or (
+        name in ("mul", "multiply", "div", "scale") and bool(call.args) and _negative(call.args[-1])
+    )
+
+
+def _of_operation(node: ast.BinOp) -> list[tuple[ast.expr, bool]]:
+    if isinstance(node.op, ast.Add):
+        return [(node.left, False), (node.right, False)]
+    if isinstance(node.op, ast.Sub):
+        return [(node.left, False), (node.right, True)]
+    if isinstance(node.op, (ast.Mult, ast.Div)):
+        return [(node.left, _negative(node.right)), (node.right, _negative(node.left))]
+    return []
+
+
+def _negative(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Constant)
+        and bool(node.operand.value)
+    )
