@@ -31,17 +31,15 @@ from .best_kept import (
     raised_before,
 )
 from .choices import (
-    best_file_each_round,
     figure_forgotten,
     figure_never_raised,
     figure_out_of_reach,
-    file_each_round,
     kept_alive,
     kept_in_vain,
-    scored_without_the_best,
 )
 from .keras_best import best_left_on_disk, training_watched
 from .lightning_scores import best_of_idle_callback, best_of_nothing, last_of_monitored, monitored_in_training
+from .round_files import best_file_each_round, file_each_round, scored_without_the_best
 from .tf_best import best_never_restored
 
 _HIGHER = frozenset(
