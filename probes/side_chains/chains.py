@@ -12,7 +12,7 @@ from ..readers._tree import unparse
 from ..script_diff.vocabulary import word_set
 from .evaluate import Evaluator
 from .items import apply
-from .values import Term, draws
+from .values import GENERATORS, Term, draws
 
 # what leaves the values as they are
 NEUTRAL = word_set(
@@ -172,6 +172,8 @@ def steps_of(run: Evaluator, held: Term) -> tuple[list[Step], Term]:
 def _one_back(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     """What a value was made of, and by which step, if it is one that counts."""
     head, node, args = held.head, held.node, held.args
+    if head in GENERATORS:
+        return None, None  # numbers of one seed and of another are as good as each other
     if head.startswith("op:") and len(args) == 2:
         return _operation(held)
     if head in ("each", "list_of", "starred") or head.startswith("attr:"):

@@ -18,11 +18,12 @@ _DRAWS = re.compile(
 )
 
 
+# what draws numbers: no data, and neither is the seed that it is made of
+GENERATORS = frozenset(
+    f"call:{n}" for n in ("default_rng", "RandomState", "Generator", "Random", "key", "PRNGKey")
+)
 # lengths of data, and what draws numbers: no data
-_SIZES = frozenset(
-    f"call:{n}"
-    for n in ("len", "shape", "size", "default_rng", "RandomState", "Generator", "Random", "key", "PRNGKey")
-) | {"attr:shape", "attr:size", "attr:ndim"}
+_SIZES = GENERATORS | {"call:len", "call:shape", "call:size", "attr:shape", "attr:size", "attr:ndim"}
 _ORDERS = ("shuffle", "permutation", "permuted", "choice", "choices", "sample", "shuffled")
 
 

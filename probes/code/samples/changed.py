@@ -123,13 +123,21 @@ def _no_normalisation(source: Script) -> Finding | None:
     unused = _unused_spread(source)
     if unused is not None and not any(w in text for w in words if "std" not in w and "sigma" not in w):
         return at(source, unused, "a spread is computed and never applied, so nothing scales the inputs")
-    scaled = any(w in text for w in words) or "totensor" in text
+    scaled = any(w in text for w in words) or "totensor" in text or _shifted_and_divided(source)
     if scaled:
         return ok(source, None, "the script scales its inputs")
     if imports_locals(source):
         return None
     return at(
         source, source.train_loop or source.backwards[0], "nothing in the script scales the inputs before"
+    )
+
+
+def _shifted_and_divided(source: Script) -> bool:
+    """`(images - 0.5) / 0.5`: whatever the figures are called, a shift and a division scale."""
+    return any(
+        isinstance(n.op, ast.Div) and isinstance(n.left, ast.BinOp) and isinstance(n.left.op, ast.Sub)
+        for n in source.of(ast.BinOp)
     )
 
 
