@@ -43,11 +43,12 @@ from .model.body import deep_without_normalisation, integer_division
 from .model.branches import (
     added_to_itself,
     branch_unjoined,
+    kept_mask_unread,
     mask_unread,
     overwritten_unread,
     twin_called_twice,
 )
-from .model.causal import masked_after_softmax, padding_shown
+from .model.causal import masked_after_softmax, padding_shown, zero_before_softmax
 from .model.cut_layers import layer_without_value
 from .model.dead_values import value_reaches_nothing
 from .model.each_round import every_round_from_the_start, state_not_carried
@@ -113,6 +114,7 @@ _BRANCHES = (
     state_not_carried,
     every_round_from_the_start,
     mask_unread,
+    kept_mask_unread,
     branch_left,
     layer_without_value,
     sum_without_reader,
@@ -250,7 +252,7 @@ def axis_wrong(view: View) -> Finding:
 
 
 _AXES = (weights_over_other_axis, normalised_over_batch, torn_in_model, last_of_batch)
-_ATTENTION = (mask_times_scores, mask_turned_round, masked_after_softmax, padding_shown)
+_ATTENTION = (mask_times_scores, mask_turned_round, masked_after_softmax, zero_before_softmax, padding_shown)
 
 
 @probe()

@@ -101,12 +101,16 @@ _LOWER = frozenset(
 )
 
 
+_ONE_OF = {"losses": "loss", "accs": "acc", "scores": "score", "errors": "error"}
+
+
 def better_when_higher(name: str) -> bool | None:
     """Which way a metric gets better, by its name; None where the name does not tell (or tells both)."""
     found = {*words(name), *re.split(r"[^a-z]+", name.lower())}
     if re.search(r"(?i)(?:^|[^a-z])(?:f|r)_?[12](?:[^0-9]|$)", name):
         found.add("score")
     found |= {w[1:] for w in found if w in ("vacc", "tacc", "vloss", "tloss", "verr", "terr", "vauc", "vmae")}
+    found |= {_ONE_OF[w] for w in found if w in _ONE_OF}
     found -= {"f", "r"}
     lower, higher = bool(found & _LOWER), bool(found & _HIGHER)
     return None if lower == higher else higher

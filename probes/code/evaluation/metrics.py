@@ -36,6 +36,7 @@ from .crosswise import metric_crosswise, power_of_nats
 from .exchanged import figures_exchanged
 from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
 from .formulas import formula_wrong, half_converted, reduced_unlike
+from .handed_unread import best_batch_told, data_unread
 from .lightning_scores import lists_of_hooks, one_metric_for_both
 from .meters import meters_go_on
 from .misread import softmax_of_two_axes, wrong_kind
@@ -78,6 +79,8 @@ def metric_miscounts(view: View) -> Finding:
     return first(
         view,
         either(
+            data_unread,
+            best_batch_told,
             _starts_anew,
             _never_reset,
             _union_without_overlap,

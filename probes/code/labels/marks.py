@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
+from ...registry import Finding
 from ...scripts.flow import losses
 from ...scripts.syntax import Script
+from ..shared.checks import at
 from ..shared.roles import TARGET_WORDS
 from ..shared.sides import literal
 
@@ -40,6 +42,24 @@ def ignored_labels(source: Script) -> set[int] | None:
             return None
         found.add(number)
     return found
+
+
+def real_class_ignored(source: Script) -> Finding | None:
+    """`ignore_index=0` where a vocabulary is numbered from zero and no place of it is kept for padding."""
+    if source.loose or not ({0} & (ignored_labels(source) or set())):
+        return None
+    if re.search(r"(?i)pad|blank|background|unk|['\"]<|void|mask_?id|special", source.code):
+        return None
+    for call in source.named("enumerate"):
+        start = keyword(call, "start") or (call.args[1] if len(call.args) > 1 else None)
+        made = next((p for p in source.above(call) if isinstance(p, (ast.DictComp, ast.stmt))), None)
+        over = made.generators[0].iter if isinstance(made, ast.DictComp) else None
+        if start is None and over is call:
+            for told in source.calls:
+                value = keyword(told, "ignore_index")
+                if value is not None and literal(source, value) == 0:
+                    return at(source, told, "class 0 is a real one here, and the loss leaves it out")
+    return None
 
 
 def written_over(source: Script, call: ast.Call, values: set[int]) -> bool:

@@ -22,7 +22,7 @@ from ..trainers.trainer_settings import filled_labels
 from .filled import filled_with_a_class
 from .flat_positions import padding_of_positions, zeros_for_labels
 from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
-from .marks import USUAL, ignored_labels, is_label, padded_labels, written_over
+from .marks import USUAL, ignored_labels, is_label, padded_labels, real_class_ignored, written_over
 from .prompts import answer_hidden, marked_in_two_ways
 from .table_sizes import classes_from_padding
 from .tape_means import averaged_with_padding
@@ -69,6 +69,7 @@ def label_padding_counts(view: View) -> Finding:
         batch_mask_unused,
         first_piece_hidden,
         labels_padded_with_a_token,
+        real_class_ignored,
         answer_hidden,
         marked_in_two_ways,
         averaged_with_padding,

@@ -259,6 +259,23 @@ def mask_unread(source: Script) -> Finding | None:
     return _mask_unread(source, losses=False)
 
 
+def kept_mask_unread(source: Script) -> Finding | None:
+    """`self.register_buffer("mask", tril(...))` of a model, and nothing reads `mask` anywhere."""
+    read = {n.attr for n in source.of(ast.Attribute) if isinstance(n.ctx, ast.Load)}
+    if source.loose or source.named("get_buffer", "getattr", "named_buffers"):
+        return None
+    for call in source.named("register_buffer"):
+        if len(call.args) < 2 or not isinstance(call.args[0], ast.Constant):
+            continue
+        name, made = str(call.args[0].value), unparse(call.args[1])
+        if _KEPT_MASK.search(name) and name not in read and re.search(r"tril|triu|mask|view", made):
+            return at(source, call, f"the mask `{name}` is kept in the model and nothing reads it")
+    return None
+
+
+_KEPT_MASK = re.compile(r"(?i)(?:^|_)(?:mask|causal|tril|triu)(?:_|$)")
+
+
 def loss_mask_unread(source: Script) -> Finding | None:
     """A loss demands a mask, or lengths, and never looks at it."""
     return _mask_unread(source, losses=True)

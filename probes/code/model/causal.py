@@ -328,6 +328,31 @@ def masked_after_softmax(source: Script) -> Finding | None:
     return None
 
 
+def zero_before_softmax(source: Script) -> Finding | None:
+    """`scores.masked_fill(mask == 0, 0)` before the softmax: what is hidden weighs as a score of zero."""
+    mine = flow(source)
+    for call in source.named("masked_fill", "masked_fill_"):
+        if len(call.args) != 2 or literal(source, call.args[1]) not in (0, 0.0):
+            continue
+        if not isinstance(call.func, ast.Attribute) or _is_softmax(mine, call.func.value):
+            continue
+        function = source.function_around(call)
+        for asked in source.named("softmax", "log_softmax"):
+            if function is None or source.function_around(asked) is not function:
+                continue
+            owner = asked.func.value if isinstance(asked.func, ast.Attribute) else None
+            library = owner is None or unparse(owner) in (
+                "torch",
+                "F",
+                "nn.functional",
+                "torch.nn.functional",
+            )
+            given = (asked.args[0] if asked.args else None) if library else owner
+            if given is call or (isinstance(given, ast.expr) and call in mine.values(given, 3)):
+                return at(source, call, "scores are masked with 0 before their softmax: nothing is hidden")
+    return None
+
+
 def _is_softmax(mine: Flow, node: ast.expr) -> bool:
     """What a softmax gave, and nothing else."""
     ends = [v for v in (node, *mine.values(node, 3)) if not isinstance(v, ast.Name)]

@@ -55,6 +55,31 @@ def _windows(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.AST, ast.e
             yield node, node.value.elts[0], node, node.value.elts[1]
 
 
+def target_further_on(source: Script) -> Finding | None:
+    """`ids[i : i + n]` is answered by `ids[i + 2 : i + 2 + n]`: the token after the next one.
+
+    Of tokens alone (an embedding, classes as answers): a series may be forecast further ahead.
+    """
+    if not source.named("Embedding") or not re.search(r"cross_?entropy", source.text, re.IGNORECASE):
+        return None
+    for _, mine, place, theirs in _windows(source):
+        ends = []
+        for made in (mine, theirs):
+            cuts = [n for n in of(made, ast.Subscript) if isinstance(n.slice, ast.Slice)]
+            ends.append((unparse(cuts[0].value), cuts[0].slice) if len(cuts) == 1 else ("", None))
+        (name, cut), (other, later) = ends
+        if name != other or not isinstance(cut, ast.Slice) or not isinstance(later, ast.Slice):
+            continue
+        start, shifted = cut.lower, later.lower
+        if start is None or not (isinstance(shifted, ast.BinOp) and isinstance(shifted.op, ast.Add)):
+            continue
+        far = shifted.right
+        if unparse(shifted.left) == unparse(start) and isinstance(far, ast.Constant):
+            if isinstance(far.value, int) and far.value > 1:
+                return at(source, place, f"the target lies {far.value} positions on, not one")
+    return None
+
+
 def _sliced(node: ast.expr) -> bool:
     """A window that starts at a position: `d[i:i + n]`."""
     return any(n.lower is not None and isinstance(n.upper, ast.BinOp) for n in of(node, ast.Slice))

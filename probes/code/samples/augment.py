@@ -15,6 +15,7 @@ from ..labels.apart import ordered_apart
 from ..labels.masking import tags_by_position
 from ..labels.paired_lists import paired_by_listing
 from ..labels.together import one_part_reordered
+from ..model.sequence import target_further_on
 from ..shared.checks import at, first, ok
 from ..shared.roles import is_random
 from ..shared.sides import either
@@ -48,6 +49,7 @@ def sample_torn_apart(view: View) -> Finding:
             cut_at_exchanged_corners,
             turned_by_another_draw,
             one_of_two_moved,
+            target_further_on,
         ),
         "the scripts change no samples that have several parts",
     )

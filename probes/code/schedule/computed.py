@@ -25,6 +25,8 @@ from ..shared.units import chain
 from .moves import CYCLES, FAR, POINTS, SIZES, Course, bounds_of, safe, strange
 from .torch_courses import badly_joined, of_library
 
+RISEN = 0.5  # share of the run; one-cycle schedules have their peak at .3 to .45 (Smith 2018)
+
 
 def course_misjudged(source: Script) -> Finding | None:
     """A schedule that ends long before the run or after it, rises again, or never leaves its warm-up."""
@@ -89,6 +91,9 @@ def _wrong(course: Course) -> str:
         return "the run is over before the warm-up is"
     if max(rates) - min(rates) < 0.02 * peak and max(beyond, default=0) > 5 * peak:
         return "the run is over before the warm-up has begun to tell"
+    later = rates[int(RISEN * len(rates)) :]
+    if all(b >= a for a, b in pairwise(later)) and max(1.3 * later[0], 0.9 * peak) < later[-1]:
+        return "the rate still rises when the run is nearly over"
     low = next((i for i in range(top, len(rates)) if rates[i] <= 0.02 * peak), None)
     if low is not None and max(rates[low:]) > 0.5 * peak:
         return "the rate is gone within the run, and rises again"

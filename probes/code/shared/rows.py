@@ -313,8 +313,8 @@ class Reader:
             (b is None) != (e is None) for b, e in zip(bounds, (cut.lower, cut.upper, cut.step), strict=True)
         ):
             return None
-        if reaches_back(cut):
-            return None
+        if reaches_back(cut) or any(b is not None and abs(b) > ROWS for b in bounds):
+            return None  # more rows than the stand-in has: how many that are of the real ones is not known
         low, high, step = (None if b is None else int(b) for b in bounds)
         if step == 0:
             return None

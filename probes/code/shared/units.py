@@ -168,6 +168,8 @@ def runs_per(source: Script, node: ast.AST) -> str | None:
     loops = loops_of_step(source)
     if len(loops) < 2 or now_and_then(source, node):
         return None
+    if source.backwards and not updates(source):
+        return None  # nothing steps: the loop around backward may be one over micro batches
     around = chain(source, node, 4)
     mine = _around(source, node)[:1]
     if loops[0] in around or (mine and any(_around(source, s)[:1] == mine for s in updates(source))):

@@ -94,6 +94,10 @@ def step_missing(view: View) -> Finding:
     )
 
 
+# what has a step or an update and moves no weight
+_MOVES_NO_WEIGHT = re.compile(r"scaler|sched|warm_?up|bar$|tqdm|meter|metric|prof|timer|stopp")
+
+
 def _step_missing(source: Script) -> Finding | None:
     for one in rounds(source):
         if (found := _never_steps(source, one)) is not None:
@@ -112,8 +116,13 @@ def _step_missing(source: Script) -> Finding | None:
     applied = [c for c in source.calls if unparse(c.func).lower() in source.optimizers]
     if applied := [*updates(source), *applied, *source.named("update_step")]:
         return ok(source, applied[0], "the optimizer steps")
-    by_hand = ".grad" in source.text and any(w in source.text for w in ("-=", "sub_(", "add_(", "add(", "- "))
-    others = [c for c in source.named("step", "update") if isinstance(c.func, ast.Attribute)]
+    signs = ("-=", "sub_(", "add_(", "add(", "- ")
+    by_hand = re.search(r"\.grad\b", source.text) is not None and any(w in source.text for w in signs)
+    others = [
+        c
+        for c in source.named("step", "update")
+        if isinstance(c.func, ast.Attribute) and not _MOVES_NO_WEIGHT.search(source.owner(c).lower())
+    ]
     by_hand = by_hand or bool(source.named("assign", "assign_sub", "assign_add", "set_data"))
     if by_hand or others or imports_locals(source) or source.trains_by_trainer:
         return None

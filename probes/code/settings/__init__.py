@@ -1,0 +1,1 @@
+"""Checks of the settings that scripts define for themselves."""
