@@ -20,7 +20,7 @@ from ..readers.config_file import clean
 from ..run import RANK_PART, Configured, Event, FileContent, Run, Series
 from ..scripts import project
 from ..settings import resolve
-from . import layout, names, segments, sides, stand_ins, starts
+from . import layout, names, segments, siblings, sides, stand_ins, starts
 from .contents import Progress, Read, apart, checkpoint_files, read_all, read_monitored
 from .context import MIN_POINTS, context_of, facts_of, format_of, optimizer_of, predicts_tokens
 from .epoch_axis import by_epochs
@@ -131,7 +131,8 @@ class _Assembly:
                 f" (others: {listed})"
             )
         self.notes += [event.text for event in self.resumes.get(unit, ())]
-        mine = self._contents_of(unit, list(units))
+        mine, several = siblings.of_one_run(self._contents_of(unit, list(units)))
+        self.notes += [several] if several else []
         named = self._name(mine)
         curves, ranks, rewinds, all_series, earlier = self._curves(named)
         scripts = {r.path: r.content.script for r in mine if r.content.script}

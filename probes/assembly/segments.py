@@ -172,6 +172,9 @@ def concatenate(parts: list[Series]) -> Series:
     for name in _ARRAYS:
         arrays = [getattr(p, name) for p in parts]
         changes[name] = np.concatenate(arrays) if all(a is not None for a in arrays) else None
+    joined = replace(parts[-1], **changes)
     if len({p.file for p in parts}) > 1:
-        changes["lines"] = None  # a line number without its own file would point at the wrong place
-    return replace(parts[-1], **changes)
+        return replace(joined, lines=None)  # a line number without its own file points at the wrong place
+    if joined.lines is None:
+        return joined
+    return take(joined, np.argsort(joined.lines, kind="stable"))  # one file is read in the order of its lines

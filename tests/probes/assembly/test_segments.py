@@ -129,3 +129,11 @@ def test_steps_that_go_back_in_a_later_epoch_are_a_resume() -> None:
 
     assert only.series.steps[-1] == 490
     assert only.rewinds == ((390.0, 300.0),)
+
+
+def test_the_lines_of_one_file_keep_their_order() -> None:
+    """Rows of one file under two headings are put together as they stand: no step goes back."""
+    bare = series([1, 2, 4], lines=np.array([10, 20, 40]))
+    headed = series([3], lines=np.array([30]), split="train")
+
+    assert concatenate([bare, headed]).steps.tolist() == [1, 2, 3, 4]
