@@ -37,6 +37,7 @@ POSSIBLE = 0.1  # from here on a cause is worth naming
 LIFT = 0.35  # summed rise of all causes over their priors from which a run is not called healthy
 ENOUGH = 8  # readings that a verdict of health needs to rest on
 BEGUN = 10  # steps from which on a run is said to be healthy
+DRAWN = 3  # points that make a curve: two of them have no course
 CONFLICT = 3.0  # nats: readings found together 20 times more seldom than apart
 UNEXPLAINED = 0.5  # share from which a symptom is said to have no explanation
 MAIN_CURVES = ("train/loss", "eval/loss", "train/accuracy", "eval/accuracy", "grad_norm", "learning_rate")
@@ -123,7 +124,8 @@ def _tells(series: str) -> bool:
 def _hardly_begun(diagnosis: Diagnosis) -> bool:
     """Whether so few steps were logged that nothing can be said of how training goes."""
     run = diagnosis.run
-    return run.step_unit in ("step", "iteration") and run.steps is not None and run.steps < BEGUN
+    short = run.step_unit in ("step", "iteration") and run.steps is not None and run.steps < BEGUN
+    return short or (run.points is not None and run.points < DRAWN)
 
 
 def _head_cause(diagnosis: Diagnosis) -> str:
@@ -153,6 +155,8 @@ def _head_healthy(diagnosis: Diagnosis) -> str:
 def _head_insufficient(diagnosis: Diagnosis) -> str:
     if not any(_tells(name) for name in diagnosis.run.series):
         return "Not enough to judge: there is no loss or metric curve here."
+    if _hardly_begun(diagnosis) and (diagnosis.run.points or DRAWN) < DRAWN:
+        return f"Not enough to judge: {count(diagnosis.run.points or 0, 'point')} on the longest curve."
     if _hardly_begun(diagnosis):
         steps = number(diagnosis.run.steps or 0.0)
         return f"Not enough to judge: the log ends after {steps} {_units(diagnosis)}."

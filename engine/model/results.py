@@ -108,6 +108,7 @@ class RunInfo:
     notes: tuple[str, ...] = ()  # restarts, several runs, ranks, damaged tails: one sentence each
     series: tuple[str, ...] = ()
     context: Mapping[str, Scalar] = field(default_factory=dict)
+    points: int | None = None  # of the longest curve that tells how training goes
 
 
 @dataclass(frozen=True, slots=True)

@@ -281,7 +281,10 @@ class _Assembly:
             not_read=self.not_read,
             notes=tuple(dict.fromkeys(self.notes)),
             series=tuple(sorted(curves)),
-            context=context_of(curves, settings, facts, ranks, events),
+            points=max(
+                (len(s) for n, s in curves.items() if n.startswith(("train/", "eval/"))), default=None
+            ),
+            context=context_of(curves, settings, facts, ranks, events, {r.content.format for r in mine}),
         )
 
 

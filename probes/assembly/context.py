@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -44,6 +44,7 @@ def context_of(
     facts: Mapping[str, Scalar],
     ranks: Mapping[int, Mapping[str, Series]],
     events: tuple[Event, ...],
+    formats: Iterable[str] = (),
 ) -> dict[str, Scalar]:
     """Facts that rules may depend on (`applies_when`): only what is known stands here."""
     found: dict[str, Scalar] = {}
@@ -70,7 +71,24 @@ def context_of(
     task = _task(curves, settings)
     if task:
         found["task"] = task
+    if task == "language-model" or "text-nanogpt" in formats or _reads_text(setting):
+        found["inputs"] = "tokens"
     return dict(sorted(found.items()))
+
+
+_OF_TEXT = re.compile(
+    r"(?<![a-z])(?:(?:code|tiny|open|vicuna-)?llama|qwen|baichuan|chatglm|glm-|mi[sx]tral|gemma|phi-|gpt|bert|roberta|"
+    r"deberta|distilbert|t5|mt5|bart|bloom|falcon|opt-|deepseek|internlm|yi-|minicpm|pythia|olmo|smollm)"
+)
+_OF_SIGHT = re.compile(r"vl\b|[-_]v\b|vision|visual|clip|llava|vit|image|audio|omni")
+
+
+def _reads_text(setting: Callable[[str], Scalar]) -> bool:
+    """Whether the settings name a model that reads text and nothing else."""
+    name = str(setting("model") or "").lower().rpartition("/")[2]
+    if _OF_SIGHT.search(name):
+        return False
+    return bool(_OF_TEXT.search(name))
 
 
 def _task(curves: Mapping[str, Series], settings: Mapping[str, Configured]) -> str | None:

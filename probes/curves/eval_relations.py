@@ -282,3 +282,23 @@ def _grown(run: Run, least: float, growth: float = 1.3) -> bool:
     if series is None or len(values := finite(series)) < 4:
         return False
     return bool(np.min(values[len(values) // 2 :]) >= max(least, growth * values[0]))
+
+
+@probe("eval/loss", "test/loss")
+def loss_of_test_far_above(view: View, ratio: float = 5.0, nats: float = 1.0) -> Finding:
+    """The last loss on a third part of the data is `ratio` times that of the evaluation, and `nats` above it.
+
+    The model is the same, so the data are: of another kind, or not processed as what was held out.
+    """
+    held, tested = view.run.series["eval/loss"], view.run.series["test/loss"]
+    if held.raw == tested.raw:
+        return unknown("the evaluation is the test itself")
+    numbers, last = finite(held), finite(tested)
+    if len(numbers) < 3 or not len(last):
+        return unknown("too few losses of evaluation and test")
+    level, far = float(np.max(numbers[-3:])), float(last[-1])
+    words = f"{tested.name} ends at {far:.4g}, {held.name} at {level:.4g}"
+    seen: dict[str, Any] = {"value": far, "threshold": ratio * level, "series": (tested.name, held.name)}
+    if level > 0 and far > ratio * level and far > level + nats:
+        return found(words, where=last_place(tested), **seen)
+    return absent(words, **seen)

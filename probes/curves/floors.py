@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..registry import Finding, View, absent, place_of, present, probe, unknown
-from ..run import Run, Series
+from ..run import Floats, Run, Series
 from ..settings import class_counts
 from . import situation, stats
 from .judging import on_loss, see
@@ -89,6 +89,9 @@ def errors_cut_off(view: View, tolerance: float = 0.005, points: int = 3) -> Fin
         _, here, there = np.intersect1d(loss.steps, accuracy.steps, return_indices=True)
         values, wrong = loss.values[here], 1.0 - accuracy.values[there]
         kept = np.isfinite(values) & np.isfinite(wrong) & (wrong > 0.03) & (wrong <= 1.0)
+        rounded = 0.0
+        if np.sum(kept) < points and _stands(values, wrong, points):
+            kept, rounded = np.isfinite(values), _rounding(wrong)
         if np.sum(kept) < points:
             continue
         halves |= float(np.min(values[kept])) < 0.5 * float(np.max(values[kept]))
@@ -96,7 +99,7 @@ def errors_cut_off(view: View, tolerance: float = 0.005, points: int = 3) -> Fin
         cost = float(np.median(costs))
         near = min(CUT_OFFS, key=lambda c: abs(c - cost))
         late = costs[-max(points, len(costs) // 2) :]
-        if np.all(np.abs(late - near) < tolerance * near):
+        if np.all(np.abs(late - near) < (tolerance + rounded) * near):
             return present(
                 f"{loss.name} is {cost:.4g} times the share of errors, at {len(late)} points up to the end:"
                 f" each error costs the most that the loss can take",
@@ -108,6 +111,20 @@ def errors_cut_off(view: View, tolerance: float = 0.005, points: int = 3) -> Fin
     if halves:
         return absent("wrong answers do not all cost what a loss is cut off at")
     return unknown("no course of loss and accuracy below perfection that would tell")
+
+
+def _stands(values: Floats, wrong: Floats, points: int) -> bool:
+    """Whether a loss and a small share of errors hardly move from the second point on."""
+    late, few = values[1:], wrong[1:]
+    if len(late) < points or not np.all(np.isfinite(late) & np.isfinite(few)) or float(np.min(few)) <= 0:
+        return False
+    return bool(np.ptp(late) <= 0.02 * np.median(late) and np.ptp(few) <= 0.02 * np.median(few))
+
+
+def _rounding(wrong: Floats) -> float:
+    """How far printing an accuracy with four digits may have moved its share of errors, relative to it."""
+    share = float(np.median(wrong))
+    return 5e-5 / share if np.allclose(wrong, np.round(wrong, 4), atol=1e-9) else 0.0
 
 
 @probe("eval/perplexity|train/perplexity")

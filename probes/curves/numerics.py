@@ -88,11 +88,39 @@ CLIMBS = 1.3  # from here on three values above all before them are no calm
 def _growth(before: Floats) -> tuple[float, float, float]:
     """(last level, usual level, ratio) of the numbers before the first that is none."""
     last = float(np.max(before[-3:]))
-    usual = float(np.median(before[-13:-3])) if len(before) >= 6 else float(np.min(before))
-    usual = min(usual, float(np.median(before)))
+    if len(before) >= 6:
+        usual = min(float(np.median(before[-13:-3])), float(np.median(before)))
+    else:  # so few that only what came before the peak is its past: a falling curve has not grown
+        past = (
+            before[: len(before) - 3 + int(np.argmax(before[-3:]))]
+            if len(before) > 3
+            else before[: int(np.argmax(before))]
+        )
+        usual = float(np.min(past)) if len(past) else last
     scatter = stats.noise(before[:-3]) if len(before) >= 10 else 0.0
     grown = last / usual if usual > 0 else (math.inf if last > usual + 5 * scatter else 1.0)
     return last, usual, grown if last > usual + 4 * scatter else 1.0
+
+
+BURST = 100.0  # times its level: no batch of data does that to a term of a calm loss
+
+
+def _term_bursts(run: Run, bad: Broken) -> str:
+    """In words: a term of the loss that is still a number at the step of the first NaN, and has burst.
+
+    A sample without a number spoils every term that it enters. Outputs that ran away make one term huge
+    before they make another one NaN.
+    """
+    for series in losses_of(run):
+        at = np.flatnonzero(series.steps == bad.step) if bad.step is not None else np.empty(0, dtype=int)
+        if series.name == bad.name or not len(at):
+            continue
+        now, past = float(series.values[at[0]]), series.values[: at[0]]
+        past = past[np.isfinite(past)]
+        level = float(np.median(np.abs(past))) if len(past) >= FEW else 0.0
+        if math.isfinite(now) and level > 0 and abs(now) > BURST * level:
+            return f"at this step {series.name} is {now:.4g}, and its level was {level:.4g}"
+    return ""
 
 
 @probe()
@@ -101,6 +129,9 @@ def loss_not_finite_sudden(view: View, calm_points: int = 5, rise: float = 2.0) 
     bad = broken(view.run)
     if bad is None:
         return _no_loss(view.run) or _numbers_only(view.run)
+    burst = _term_bursts(view.run, bad)
+    if burst:
+        return absent(f"{bad.said}; {burst}", series=(bad.name,))
     if len(bad.before) < calm_points:
         few = f"{bad.said}, after {len(bad.before)} numbers; {calm_points} are needed to call them calm"
         return unknown(few) if len(bad.before) or bad.hidden_steps else absent(few, series=(bad.name,))
@@ -119,6 +150,9 @@ def loss_not_finite_after_growth(view: View, rise: float = 2.0) -> Finding:
     bad = broken(view.run)
     if bad is None:
         return _no_loss(view.run) or _numbers_only(view.run)
+    burst = _term_bursts(view.run, bad)
+    if burst:
+        return _found(bad, f"{bad.said}; {burst}", value=BURST, threshold=rise)
     if len(bad.before) < 2:
         few = f"{bad.said}, after {len(bad.before)} numbers; 2 are needed to see growth"
         return unknown(few) if len(bad.before) or bad.hidden_steps else absent(few, series=(bad.name,))
@@ -128,6 +162,33 @@ def loss_not_finite_after_growth(view: View, rise: float = 2.0) -> Finding:
         return _found(bad, words, value=round(min(grown, 1e300), 3), threshold=rise)
     calm = f"{bad.said}; the last values before it go up to {last:.4g}, the level was {usual:.4g}"
     return absent(calm, value=round(grown, 3), threshold=rise, series=(bad.name,))
+
+
+@probe()
+def loss_not_finite_once_sure(view: View, accuracy: float = 0.995, learning: float = 0.9) -> Finding:
+    """The accuracy on training data came to `accuracy` and the loss to its lowest just before the first NaN.
+
+    A probability that has come to exactly zero has no logarithm, and zero times it is no number: so ends a
+    cross-entropy that is written out once the model is sure of all its answers. A bad sample is met in the
+    first epoch.
+    """
+    run, bad = view.run, broken(view.run)
+    if bad is None:
+        return _no_loss(run) or _numbers_only(run)
+    right = run.series.get("train/accuracy")
+    if right is None or bad.step is None:
+        return unknown(f"{bad.said}; no accuracy on training data was logged")
+    before = right.values[(right.steps < bad.step) & np.isfinite(right.values)]
+    if not len(before):
+        return unknown(f"{bad.said}; no accuracy was logged before it")
+    words = f"{bad.said}; {right.name} was {before[-1]:.4g} before it"
+    names = (bad.name, right.name)
+    if float(before[-1]) < learning:
+        return absent(words, value=float(before[-1]), threshold=accuracy, series=names)
+    lowest = len(bad.before) and float(bad.before[-1]) <= float(np.min(bad.before))
+    if not bad.lasting or float(before[-1]) < accuracy or not lowest:
+        return unknown(words)
+    return _found(bad, f"{words}, and the loss was never lower", value=float(before[-1]), threshold=accuracy)
 
 
 @probe()

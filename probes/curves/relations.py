@@ -75,6 +75,9 @@ def eval_below_accuracy(view: View, *, share: float) -> Finding:
     return absent(words, **rest)
 
 
+UNHEARD_OF = 5000.0  # nats for each wrong answer: logits of this size end at the limits of a number format
+
+
 @probe("train/loss|eval/loss")
 def beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 1000) -> Finding:
     """From the first points on the loss is far larger than its accuracy explains.
@@ -98,6 +101,8 @@ def beyond_accuracy(view: View, *, ratio: float, part: float, classes: int = 100
         if first > ratio * bound and split == "eval" and _starts_below(run, ratio * bound):
             seen = f"{words}, but the training loss begins lower: only the evaluation is out of scale"
             continue
+        if first > ratio * bound and first > UNHEARD_OF * (1.0 - share):
+            return unknown(f"{words}; no wrong answer costs {UNHEARD_OF:g}: the loss is a sum over samples")
         if first > ratio * bound and _as_far_in_the_end(run, values, right, first / bound, part, classes):
             return unknown(f"{words}, and ends as many times above what its accuracy explains: a sum")
         if first > ratio * bound:
@@ -235,6 +240,8 @@ def _loss_and_accuracy(run: Run) -> list[tuple[str, Series, Floats, Floats]] | s
         if loss is None or accuracy is None or situation.is_sum(run, split):
             continue
         values, right = loss.values[np.isfinite(loss.values)], accuracy.values[np.isfinite(accuracy.values)]
+        if len(values) < len(loss) and np.array_equal(loss.steps, accuracy.steps):
+            right = accuracy.values[np.isfinite(loss.values) & np.isfinite(accuracy.values)]
         if min(len(values), len(right)) >= 3:
             found.append((split, loss, values, right))
     return found

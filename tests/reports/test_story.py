@@ -296,6 +296,17 @@ def test_a_run_that_has_hardly_begun_is_not_called_healthy(steps: float | None, 
         assert story.verdict(begun).head == f"Not enough to judge: the log ends after {steps:g} {unit}s."
 
 
+@pytest.mark.parametrize(("points", "kind"), [(2, "insufficient"), (3, "healthy"), (None, "healthy")])
+def test_two_points_are_no_curve(points: int | None, kind: str) -> None:
+    """Two epochs have no course that could be called healthy."""
+    one = healthy()
+    begun = replace(one, run=replace(one.run, points=points))
+
+    assert story.verdict(begun).kind == kind
+    if kind == "insufficient":
+        assert story.verdict(begun).head == "Not enough to judge: 2 points on the longest curve."
+
+
 def test_a_place_without_a_file_is_none() -> None:
     """What a log says in passing stands in no place of a file."""
     assert story.seen_at(reading(step=None, where=(Place(""),)), "epoch") == []

@@ -259,3 +259,25 @@ def test_dropout_and_mixtures_make_training_harder(settings: dict[str, Any], exp
     other = series("eval/accuracy", [0.4, 0.7, 0.8, 0.88, 0.9, 0.9, 0.9, 0.9], range(8))
     made = run([train, other], settings)
     assert str(reading("relations", "training-harder-than-evaluation", made).state) == expected
+
+
+@pytest.mark.parametrize(
+    ("held_out", "tested", "raw", "expected"),
+    [
+        ([0.5, 0.4, 0.38, 0.37], [61.1], "Test loss", "present"),
+        ([0.5, 0.4, 0.38, 0.37], [0.41], "Test loss", "absent"),
+        ([0.05, 0.04, 0.03, 0.02], [0.4], "Test loss", "absent"),
+        ([0.5, 0.4], [61.1], "Test loss", "unknown"),
+        ([0.5, 0.4, 0.38, 0.37], [61.1], "eval/loss", "unknown"),
+    ],
+    ids=["far above", "alike", "small numbers", "two evaluations", "one and the same"],
+)
+def test_a_test_far_above_the_evaluation(
+    held_out: list[float], tested: list[float], raw: str, expected: str
+) -> None:
+    """Pixels that were divided for validation alone: the same model loses a hundred times as much."""
+    test = series("test/loss", tested, [60], raw=raw)
+
+    found = reading("metrics", "test-loss-far-above-eval", run([held("eval/loss", held_out), test]))
+
+    assert str(found.state) == expected

@@ -152,8 +152,21 @@ RIGHT = np.array([0.3, 0.2, 0.25, 0.1, 0.108, 0.108])
         ([2.3] * 6, RIGHT, "unknown"),
         ([16.1] * 2, RIGHT[:2], "unknown"),
         (15.0 * (1 - RIGHT), RIGHT, "unknown"),
+        ([0.0291, *[0.0266] * 5], [0.998, *[0.9983] * 5], "present"),
+        ([0.0291, *[0.0126] * 5], [0.998, *[0.9983] * 5], "absent"),
+        ([0.0291, 0.027, 0.0265, 0.024, 0.022, 0.02], [0.998, *[0.9983] * 5], "unknown"),
     ],
-    ids=["Keras", "binary", "learns", "guesses", "two points", "another multiple"],
+    ids=[
+        "Keras",
+        "binary",
+        "learns",
+        "guesses",
+        "two points",
+        "another multiple",
+        "few errors, rounded",
+        "few errors at the entropy of their share",
+        "few errors, and the loss moves",
+    ],
 )
 def test_errors_that_cost_the_most_are_seen(loss: Any, accuracy: Any, expected: str) -> None:
     """Only a loss that is the share of errors times the cost of a cut logarithm tells saturated outputs."""

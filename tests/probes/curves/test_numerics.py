@@ -30,6 +30,7 @@ def losses(*values: float, **rest: object) -> Run:
         ([2.3, 2.2, 2.1, 5.0, 40.0, 900.0, NAN], ABSENT, ABSENT, PRESENT, ABSENT),
         ([2.3, 2.3, 2.2, 2.9, 3.0, 3.4, NAN, NAN], ABSENT, UNKNOWN, ABSENT, ABSENT),
         ([2.3, 70.0, NAN, NAN], ABSENT, UNKNOWN, PRESENT, ABSENT),
+        ([85.7, 43.0, 0.9, NAN, NAN], ABSENT, UNKNOWN, ABSENT, ABSENT),
         ([2.3, NAN, NAN], ABSENT, UNKNOWN, UNKNOWN, ABSENT),
         ([2.3, 2.2, 2.1, 2.2, 2.1, 2.0, NAN, 2.1, 2.0, 1.9, 1.9, 1.8], ABSENT, PRESENT, ABSENT, PRESENT),
         ([2.3, 2.2, 2.1, 2.0, 1.9, 1.8], ABSENT, ABSENT, ABSENT, ABSENT),
@@ -312,3 +313,43 @@ def test_doublings_that_are_tried_all_the_time(good: int, state: State) -> None:
     assert (
         zoo.state(run([loss, series("loss_scale", np.array(scales[:300]))]), "steps-skipped-often") is state
     )
+
+
+def test_a_term_that_bursts_where_another_is_nan_is_growth() -> None:
+    """Boxes that are NaN beside a term of 13,795 are outputs that ran away; a usual term tells nothing."""
+
+    def made(last: float) -> Run:
+        total = series("train/loss", [2.7, 2.72, 2.77, 2.8, NAN])
+        return run(
+            [
+                total,
+                series("train/loss/cls", [1.2, 1.4, 1.5, 1.5, last]),
+                series("train/loss/bbox", [0.8, 0.6, 0.6, 0.6, NAN]),
+            ]
+        )
+
+    burst, calm = zoo.read(made(13794.6)), zoo.read(made(1.6))
+
+    assert burst["loss-not-finite-after-growth"].state is PRESENT
+    assert "train/loss/cls is 1.379e+04" in burst["loss-not-finite-after-growth"].why
+    assert burst["loss-not-finite-sudden"].state is ABSENT
+    assert calm["loss-not-finite-after-growth"].state is ABSENT
+
+
+@pytest.mark.parametrize(
+    ("values", "right", "expected"),
+    [
+        ([85.7, 43.0, 0.9, NAN, NAN], [0.99, 0.998, 1.0, 0.1, 0.1], PRESENT),
+        ([2.3, 1.9, 1.7, NAN, NAN], [0.1, 0.3, 0.4, 0.1, 0.1], ABSENT),
+        ([0.9, 0.2, 0.4, NAN, NAN], [0.7, 0.97, 1.0, 0.1, 0.1], UNKNOWN),
+        ([0.9, 0.2, 0.1, NAN, NAN], [0.7, 0.9, 0.95, 0.1, 0.1], UNKNOWN),
+        ([0.9, 0.2, 0.1, NAN, NAN], [], UNKNOWN),
+        ([0.9, 0.2, 0.1, 0.05, 0.04], [0.7, 0.9, 0.95, 0.99, 1.0], ABSENT),
+    ],
+)
+def test_a_nan_once_the_model_is_sure(values: list[float], right: list[float], expected: State) -> None:
+    """A logarithm without a floor fails when the last answer is right and the loss at its lowest."""
+    curves = [series("train/loss", values)] + ([series("train/accuracy", right)] if right else [])
+    found = zoo.read(run(curves), "loss-not-finite-once-sure")["loss-not-finite-once-sure"]
+
+    assert found.state is expected

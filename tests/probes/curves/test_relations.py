@@ -395,3 +395,14 @@ def test_a_loss_that_is_a_sum_throughout_did_not_begin_out_of_scale() -> None:
     ]
 
     assert seen(relations.beyond_accuracy, run(curves), ratio=3.0, part=0.1) == "unknown"
+
+
+def test_a_loss_of_absurd_size_for_each_error_is_a_sum() -> None:
+    """43 nats beside three errors in a thousand: summed over the batch. A NaN pairs with no accuracy."""
+    curves = [
+        series("train/loss", [85.7, 43.0, 0.95, np.nan, np.nan]),
+        series("train/accuracy", [0.996, 0.998, 1.0, 0.1, 0.1]),
+    ]
+
+    assert seen(relations.beyond_accuracy, run(curves), ratio=3.0, part=0.1) == "unknown"
+    assert seen(relations.stays_beyond_accuracy, run(curves), ratio=3.0, part=0.1) == "unknown"
