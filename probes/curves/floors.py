@@ -20,7 +20,8 @@ POSITIVE_FLOOR = math.log(1 + math.exp(-1))  # 0.3133: the least loss of a posit
 NEGATIVE_FLOOR = math.log(2)  # 0.6931: the least loss of a negative one
 
 # What an error costs at most: -ln of the smallest probability let through, and PyTorch's cut of a logarithm.
-CUT_OFFS = (*(-math.log(10.0**-k) for k in (6, 7, 8, 9, 10, 12, 15)), 100.0)
+# In float32 one less 1e-7 is one less 2**-23, so that an error towards the other class costs ln 2**23.
+CUT_OFFS = (*(-math.log(10.0**-k) for k in (6, 7, 8, 9, 10, 12, 15)), 23 * math.log(2), 100.0)
 
 
 @on_loss()

@@ -16,6 +16,8 @@ from .judging import is_mean_of_epochs
 from .no_number import broken
 from .shapes import shape
 
+NO_CLASSES = 0.01  # an accuracy that never gets above it: equal numbers are counted, of a regression
+
 
 @probe("train/loss|eval/loss")
 def loss_below_accuracy(view: View, *, share: float) -> Finding:
@@ -30,6 +32,8 @@ def loss_below_accuracy(view: View, *, share: float) -> Finding:
         accuracy = view.run.series.get(f"{split}/accuracy")
         if loss is None or accuracy is None or min(_numbers(loss), _numbers(accuracy)) < 3:
             continue
+        if float(np.nanmax(accuracy.values)) <= NO_CLASSES:
+            return unknown(f"{accuracy.name} never leaves zero: nothing here is counted by classes")
         wrong = 1.0 - situation.reached(accuracy)
         bound = wrong * situation.chance_loss(view.run, 2)
         level = situation.reached(loss)

@@ -148,6 +148,7 @@ RIGHT = np.array([0.3, 0.2, 0.25, 0.1, 0.108, 0.108])
     [
         (16.118 * (1 - RIGHT), RIGHT, "present"),
         (100.0 * (1 - RIGHT), RIGHT, "present"),
+        ([7.9406, *[7.9712] * 5], [0.5006, *[0.5] * 5], "present"),
         ([2.3, 2.0, 1.5, 1.2, 0.9, 0.8], [0.1, 0.3, 0.5, 0.6, 0.7, 0.7], "absent"),
         ([2.3] * 6, RIGHT, "unknown"),
         ([16.1] * 2, RIGHT[:2], "unknown"),
@@ -159,6 +160,7 @@ RIGHT = np.array([0.3, 0.2, 0.25, 0.1, 0.108, 0.108])
     ids=[
         "Keras",
         "binary",
+        "one less 1e-7 in float32",
         "learns",
         "guesses",
         "two points",

@@ -406,3 +406,16 @@ def test_a_loss_of_absurd_size_for_each_error_is_a_sum() -> None:
 
     assert seen(relations.beyond_accuracy, run(curves), ratio=3.0, part=0.1) == "unknown"
     assert seen(relations.stays_beyond_accuracy, run(curves), ratio=3.0, part=0.1) == "unknown"
+
+
+def test_an_accuracy_of_zero_is_none() -> None:
+    """A regression watched with an accuracy: no number is hit exactly, and the loss is no cross-entropy."""
+    loss = series("train/loss", [0.158, 0.064, 0.061, 0.036, 0.03])
+
+    def below(accuracy: float) -> str:
+        return seen(
+            relations.loss_below_accuracy, run([loss, flat("train/accuracy", accuracy, 5)]), share=0.6
+        )
+
+    assert below(0.0056) == "unknown"
+    assert below(0.4) == "present"
