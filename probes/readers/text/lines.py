@@ -37,7 +37,7 @@ _WITHIN = (
     re.compile(rb"^\s*[\[(](\d{1,3})(?:/\d{1,3})?[\])]\s*[:|]?(?=\s*\w)"),
 )
 _HAS_VALUE = re.compile(rb"[=:\s]-?\d+\.?\d*(?:e[-+]?\d+)?", re.IGNORECASE)
-_NUMBERED = re.compile(rb"^\s{0,6}(\d{1,4}): ?(?=\S)")
+_NUMBERED = re.compile(rb"^\s{0,6}(\d{1,4}):(?: |(?!\d\d\b))(?=\S)")  # "13:55:21 INFO ..." is a clock
 _BAR = re.compile(rb"%\||it/s|s/it|\ds/step|\d[mu]s/step|\[=*>?\.*\]|ETA")
 
 

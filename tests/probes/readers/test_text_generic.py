@@ -229,6 +229,28 @@ def test_restarts_stay_in_file_order(tmp_path: Path) -> None:
     assert points(read(tmp_path, text), "train/loss") == [(1, 3.0), (2, 2.0), (1, 5.0), (2, 4.0)]
 
 
+@pytest.mark.parametrize(
+    "before", ["13:5{minute}:07 INFO ", "13:5{minute}:07 ", "13:5{minute}:07,123 - ae - INFO - "]
+)
+def test_the_hour_of_a_clock_is_no_rank(tmp_path: Path, before: str) -> None:
+    """Lines that begin with the time alone name no process, and keep their steps."""
+    rows = "".join(f"{before.format(minute=i)}iter {25 * i}/250 mse=0.{i}1\n" for i in range(1, 9))
+    curves = read(tmp_path, rows)
+
+    assert (
+        points(curves, "train/mse")[:2] == [(25, 0.11), (50, 0.21)] and len(points(curves, "train/mse")) == 8
+    )
+    assert curve(curves, "train/mse").rank is None
+
+
+def test_a_rank_before_a_clock_is_read(tmp_path: Path) -> None:
+    """`srun --label` sets the rank before each line."""
+    rows = "".join(f"{r}: 13:5{i}:07 INFO iter {i} loss 0.{i}\n" for i in range(1, 6) for r in (0, 1))
+    losses = [s for s in read(tmp_path, rows).series if s.raw == "loss"]
+
+    assert [s.rank for s in losses] == [0, 1] and all(list(s.steps) == [1, 2, 3, 4, 5] for s in losses)
+
+
 def test_many_rows_of_one_epoch_are_rows(tmp_path: Path) -> None:
     """Where only an epoch is printed for many batches, the rows are numbered."""
     text = "".join(f"Epoch {e} - Batch loss: {i}.5\n" for e in (1, 2) for i in range(5))
