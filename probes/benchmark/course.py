@@ -117,6 +117,13 @@ def loss_scaled(view: View, ratio: float, spread: float, points: int = 6) -> Fin
         return absent(f"the loss is {factor:.2f} times the benchmark's in the median", **rest)
     if float(np.max(np.abs(logs - middle))) > spread + 2 * min(float(noise(logs)), spread):
         return absent("the ratio of the losses is not constant", **rest)
+    quarter = max(2, len(logs) // 4)  # a factor is there from the first place to the last one
+    ends = [float(np.median(part)) for part in (logs[:quarter], logs[-quarter:])]
+    if max(abs(end - middle) for end in (float(logs[0]), *ends)) > spread:
+        return absent(
+            f"the ratio of the losses begins at {np.exp(logs[0]):.2f} and ends at {np.exp(ends[1]):.2f}",
+            **rest,
+        )
     beside = blocks_of(view, "eval/loss", 3)
     if not isinstance(beside, str) and np.all(beside[1].run > 0) and np.all(beside[1].bench > 0):
         other = float(np.median(np.log(beside[1].run / beside[1].bench)))

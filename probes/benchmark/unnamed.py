@@ -83,11 +83,40 @@ def role_differs(view: View, role: str) -> Finding:
     differ, equals = ([d for d in found if role_told(d) == role] for found in other_settings(view))
     if role == "evaluation":  # how many samples are judged at a time changes nothing
         differ = [d for d in differ if not _AT_A_TIME.search(str(d[0]))]
+        files = _files_of_evaluation(view)
+        differ += [f for f in files if f[1] != f[2]]
+        equals += [f for f in files if f[1] == f[2]]
     if differ:
         return say_others(differ)
     if equals:
         return absent(f"recorded on both sides, and equal: {', '.join(k for k, *_ in equals[:4])}", value=0)
     return unknown(f"no setting of the {role} is recorded on both sides")
+
+
+def _files_of_evaluation(view: View) -> list[Other]:
+    """The files that hold the evaluation data, without their folders: those change with the machine."""
+    sides = []
+    for run in (view.run, view.benchmark):
+        found: dict[str, tuple[str, Place]] = {}
+        for setting in sorted(run.raw_settings if run else (), key=lambda s: -s.trust):
+            parts = names.parts_of(setting.key)
+            name = re.split(r"[/\\]", str(setting.value))[-1]
+            words = set("_".join(parts).split("_"))
+            if words & _EVALUATION and not words & _WRITTEN and _DATA_FILE.search(name):
+                found.setdefault(".".join(parts), (name, Place(setting.file, setting.line)))
+        sides.append(found)
+    mine, theirs = sides
+    return [(k, mine[k][0], theirs[k][0], mine[k][1]) for k in sorted(mine.keys() & theirs.keys())]
+
+
+_EVALUATION = frozenset({"val", "valid", "validation", "eval", "evaluation", "test"})
+_WRITTEN = frozenset(
+    {"out", "output", "outputs", "save", "saved", "pred", "preds", "prediction", "predictions", "result"}
+    | {"results", "metric", "metrics", "log", "logs", "report", "submission"}
+)
+_DATA_FILE = re.compile(
+    r"(?i)\w\.(?:csv|tsv|jsonl?|parquet|npy|npz|h5|hdf5|pkl|txt|arrow|feather|tfrecords?|mdb|lmdb|zip)$"
+)
 
 
 _AT_A_TIME = re.compile(r"(?i)(?:^|_)(?:bs|batch|batch_?size)$|num_workers|workers$")

@@ -105,12 +105,46 @@ def metric_stays_as_loss_falls(view: View, progress: float, gain: float) -> Find
         f" {values[0]:.4g} to {values[-1]:.4g}"
     )
     rest: dict[str, Any] = {"value": moved, "threshold": gain, "series": ("eval/loss", series.name)}
+    if level <= 0:
+        return unknown(f"{words}: a loss below zero measures no answers", **rest)
     fallen = curve.progress >= progress and curve.fall >= 4 * curve.fall_error
     fallen = fallen and curve.start.value <= 20 * max(level, 1e-300)  # else it only comes down to its scale
     if not fallen or level > (1 - progress) * base or moved > gain or best > 2 * gain:
         return absent(words, **rest)
     if reached(series) >= 0.5:
         return unknown(f"{words}: it may have reached its ceiling")
+    return found(words, where=last_place(series), **rest)
+
+
+@probe("eval/loss")
+def error_stays_as_loss_falls(
+    view: View, progress: float = 0.3, gain: float = 0.05, points: int = 5
+) -> Finding:
+    """The loss of a regression falls by `progress` on evaluation data; R² stays below zero and does not rise.
+
+    Of one evaluation set R² is a straight line over the squared error, and every other loss of a regression
+    falls with it. One that stays below zero, and gains less than `gain` of its distance from 1 meanwhile, is
+    not counted from the same answers and targets.
+    """
+    run = view.run
+    series, curve = run.series.get("eval/r2"), shape(run.series["eval/loss"])
+    if series is None:
+        return unknown("the run has no eval/r2")
+    values = finite(series)
+    if curve is None or min(curve.count, len(values)) < points:
+        return unknown(f"fewer than {points} evaluations with a loss and R²")
+    if objective(run) or not curve.positive:
+        return unknown("the evaluation loss cannot be judged")
+    gained = 1.0 - float(np.min(1.0 - values[1:])) / max(1.0 - float(values[0]), 1e-12)
+    words = (
+        f"eval/loss falls by {curve.progress:.0%} to {curve.end.value:.4g} while {series.name} goes from"
+        f" {values[0]:.4g} to {values[-1]:.4g}"
+    )
+    rest: dict[str, Any] = {"value": gained, "threshold": gain, "series": ("eval/loss", series.name)}
+    if curve.progress < progress or curve.fall < 4 * curve.fall_error:
+        return unknown(f"{words}: the loss falls too little to tell", **rest)
+    if float(np.max(values)) >= 0 or gained > gain:
+        return absent(words, **rest)
     return found(words, where=last_place(series), **rest)
 
 
@@ -143,6 +177,8 @@ def metric_frozen(view: View, share: float, points: int = 4) -> Finding:
         return unknown(f"{words}: at a limit of the metric", **rest)
     if regression(run) or objective(run) or answers_nan(run):
         return unknown(f"{words}: that loss does not say how sure answers are", **rest)
+    if level <= 0:
+        return unknown(f"{words}: a loss below zero measures no answers", **rest)
     chosen = right / (2 - right) if series.name == "eval/f1" else right
     entropy = -(chosen * np.log(chosen) + (1 - chosen) * np.log(1 - chosen)) * chance_loss(run, 2) / np.log(2)
     if level > share * min(first, float(entropy)):

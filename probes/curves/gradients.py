@@ -7,6 +7,7 @@ beside a small loss is how training ends, so what is too small is always judged 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,10 @@ def _seen(curve: Shape, value: float, threshold: float, *more: str) -> dict[str,
 
 @probe("grad_norm")
 def grad_explodes(view: View, ratio: float = 100.0) -> Finding:
-    """The level of the norm grows by `ratio` over its lowest level before, and stays up for windows."""
+    """The level of the norm grows by `ratio` over its lowest level before, and stays up for a window.
+
+    Where single points of that window lie a tenth as high or lower, spikes come often, and nothing has grown.
+    """
     curve = _norm(view.run, 6)
     if isinstance(curve, Finding):
         return curve
@@ -48,11 +52,12 @@ def grad_explodes(view: View, ratio: float = 100.0) -> Finding:
     edges = stats.block_edges(curve.count, max(2, min(20, curve.count // 3)))
     levels = stats.block_medians(curve.y, edges)
     floor = np.maximum(np.minimum.accumulate(levels), max(1e-3 * float(levels[0]), 1e-12))
-    grown = levels / floor
+    lowest = np.array([float(np.min(curve.y[a:b])) for a, b in pairwise(edges.tolist())])
+    grown = np.minimum(levels, 10 * lowest) / floor
     at = int(np.argmax(grown))
     words = f"the level of grad_norm grows {grown[at]:.3g} times, from {floor[at]:.3g} to {levels[at]:.3g}"
     last = curve.y[-max(2, curve.count // 20) :]
-    ends_up = len(last) and float(np.median(last)) / float(floor[-1]) >= ratio
+    ends_up = len(last) and min(float(np.median(last)), 10 * float(np.min(last))) / float(floor[-1]) >= ratio
     size = _seen(curve, float(grown[at]), ratio)
     if (grown[at] >= ratio or ends_up) and levels[at] > 1.0:
         first = int(edges[int(np.argmax(grown >= ratio))]) if grown[at] >= ratio else curve.count - len(last)
@@ -233,6 +238,37 @@ def grad_far_above_clip(view: View, ratio: float = 10.0, share: float = 0.9) -> 
 
 
 @probe("grad_norm", "config:max_grad_norm")
+def grad_stays_at_clip(view: View, share: float = 0.9, above: float = 1.4, points: int = 20) -> Finding:
+    """After its first quarter the norm stays right above the clipping threshold, whatever the loss does.
+
+    Where clipped gradients are not cleared, the next ones come on top of a rest that is exactly as long as
+    the threshold. `share` of the norms lie between it and `above` times it then. Norms that were logged after
+    clipping (never above it), and those that lie so from the first points on, tell nothing of that.
+    """
+    curve = _norm(view.run, points)
+    clip = situation.number(view.run, "max_grad_norm")
+    if isinstance(curve, Finding):
+        return curve
+    if clip is None or clip <= 0:
+        return unknown("gradients are not clipped")
+    late = curve.y[curve.count // 4 :] / clip
+    inside = float(np.mean((late >= 0.98) & (late <= above)))
+    words = (
+        f"{inside:.0%} of the later values of grad_norm lie between the clipping threshold {clip:g} and"
+        f" {above:g} times it (median {np.median(curve.y):.3g}, first {curve.y[0]:.3g})"
+    )
+    size = _seen(curve, inside, share)
+    if inside < share:
+        return absent(words, **size)
+    if float(np.median(late)) < 1.005:
+        return unknown(f"{words}: it may have been logged after clipping", **size)
+    if curve.y[0] >= 0.8 * clip:
+        return unknown(f"{words}: it lies there from its first value on", **size)
+    where = (place(curve.series, int(curve.index[-1])), place_of(view.run.settings["max_grad_norm"]))
+    return present(words, step=curve.step(curve.count // 4), where=where, **size)
+
+
+@probe("grad_norm", "config:max_grad_norm")
 def grad_tiny_for_clip(view: View, ratio: float = 1e-3) -> Finding:
     """In fp16 the median norm lies below `ratio` of the clipping threshold while the loss is high."""
     curve = _norm(view.run, 5)
@@ -286,7 +322,10 @@ def grad_small(view: View, absolute: float = 0.01) -> Finding:
 
 @probe("grad_norm")
 def grad_huge_at_start(view: View, absolute: float = 100.0) -> Finding:
-    """The first twentieth of the points (three at least) has a median above `absolute`."""
+    """The first twentieth of the points (three at least) has a median above `absolute`, and few are below it.
+
+    Where huge and usual norms take turns from the start, single batches are huge, and not the network.
+    """
     curve = _norm(view.run, 3)
     if isinstance(curve, Finding):
         return curve
@@ -297,6 +336,9 @@ def grad_huge_at_start(view: View, absolute: float = 100.0) -> Finding:
     words = f"the median of the first {count} values of grad_norm is {middle:.4g}"
     size = _seen(curve, middle, absolute)
     late = curve.series.unit in situation.STEPS and curve.step(0) > 1000
+    usual = float(np.mean(curve.y[:count] <= absolute))
+    if middle > absolute and usual > 0.34:
+        return absent(f"{words}, {usual:.0%} of them at most {absolute:g}", **size)
     if middle > absolute and not late:
         return present(words, step=curve.step(0), where=(place(curve.series, int(curve.index[0])),), **size)
     return unknown(f"{words}, from step {curve.step(0):g}") if late else absent(words, **size)

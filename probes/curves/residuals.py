@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..registry import Finding, View, absent, present, unknown
 from ..run import Run
+from . import situation
 from .judging import probe
 from .metrics import last_place
+from .shapes import shape
 
 
 @probe("train/mae")
@@ -33,6 +37,41 @@ def heavy_tailed(view: View, ratio: float = 25.0, beyond: float = 8.0, alone: fl
         return absent(found, value=value, threshold=ratio)
     where = last_place(view.run.series["train/mae"])
     return present(found, value=value, threshold=ratio, where=where, series=("train/mae",))
+
+
+@probe("train/loss", "eval/loss")
+def training_error_of_few(view: View, ratio: float = 30.0, noise: float = 0.25, points: int = 20) -> Finding:
+    """A regression's training loss ends `ratio` times above the evaluation's, and leaps from point to point.
+
+    Half of the steps between its points are larger than `noise` of its level. Wrong targets cost twice what
+    the targets vary by at most, and a sum over a batch is as smooth as the mean: what is left are samples so
+    far out that it matters how many of them a batch holds.
+    """
+    run = view.run
+    trained, held = shape(run.series["train/loss"]), shape(run.series["eval/loss"])
+    if trained is None or held is None or trained.count < points or held.count < 3:
+        return unknown(f"fewer than {points} points of the training loss or 3 of the evaluation's")
+    if not trained.positive or not held.positive or situation.objective(run):
+        return unknown("the losses have no ratio")
+    late = trained.y[trained.count // 2 :]
+    level = float(np.median(late))
+    value = level / float(np.median(held.y[held.count // 2 :]))
+    leaps = float(np.median(np.abs(np.diff(late)))) / level
+    words = (
+        f"train/loss ends {value:.3g} times above eval/loss and moves by {leaps:.0%} of its level from point"
+        " to point"
+    )
+    rest: dict[str, Any] = {
+        "value": round(value, 4),
+        "threshold": ratio,
+        "series": ("train/loss", "eval/loss"),
+    }
+    if value < ratio or leaps < noise:
+        return absent(words, **rest)
+    if situation.classes(run) is not None or "eval/accuracy" in run.series:
+        return unknown(f"{words}, but the loss is one over classes: wrong answers that are sure cost as much")
+    where = last_place(run.series["train/loss"])
+    return present(words, step=trained.step(trained.count // 2), where=where, **rest)
 
 
 def _tails(run: Run, split: str) -> tuple[float, str] | None:

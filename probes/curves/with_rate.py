@@ -86,6 +86,7 @@ def both_losses_worsen(view: View, above: float = 0.1, points: int = 4) -> Findi
     return absent(why, series=("train/loss", "eval/loss"), **seen)
 
 
+_ALWAYS = 4  # so many last evaluations have to agree
 _DIGITS = 3e-4  # relative: how exactly both have to meet, which chance does once in hundreds of pairs
 
 
@@ -95,7 +96,8 @@ def one_class_by_f1(view: View, share: float = 0.6, low: float = 0.5) -> Finding
 
     Who always answers a class that holds the share a of the samples has the accuracy a, and of the F1 of K
     classes one, 2a / (1 + a), and zeros: the mean is known. Only where that class holds more than `share`,
-    and the F1 stays below `low` to the end.
+    and the F1 stays below `low` to the end. The F1 of two classes is that of the rarer one: exactly zero to
+    the end, with one accuracy to its last digit, while the training loss falls, is the same.
     """
     right, mean = view.run.series.get("eval/accuracy"), view.run.series.get("eval/f1")
     if right is None or mean is None:
@@ -114,6 +116,15 @@ def one_class_by_f1(view: View, share: float = 0.6, low: float = 0.5) -> Finding
                     f" {round(classes)} classes: it holds {a:.0%} of the samples; F1 ends at {end:.3g}"
                 )
                 return present(words, step=float(step), **seen)
+    last = both[-_ALWAYS:]
+    loss = shape(view.run.series["train/loss"]) if "train/loss" in view.run.series else None
+    never = len(last) == _ALWAYS and not np.any(last[:, 2]) and float(np.ptp(last[:, 1])) == 0.0
+    if never and share < last[0, 1] < 1 and loss is not None and loss.positive and loss.progress > 0.3:
+        words = (
+            f"F1 is 0 and accuracy {last[0, 1]:.4g} to the last digit at the last {_ALWAYS} evaluations,"
+            f" while {loss.name} fell by {loss.progress:.0%}: the rarer class is never answered"
+        )
+        return present(words, step=float(last[0, 0]), **seen)
     return absent(f"F1 ends at {end:.3g} with an accuracy of {both[-1, 1]:.3g}", **seen)
 
 

@@ -1041,6 +1041,19 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         run([flat, norm(np.full(n, 50.0))], {"max_grad_norm": 1.0}),
         "grad-norm-clipped-always",
     )
+    leaping = series("train/loss", noisy(rng, np.full(n, 2500.0), 0.6), at)
+    add(
+        "a few extreme targets",
+        run([leaping, series("eval/loss", decay(20, 0.5, 0.17, 5), np.linspace(1, n, 20))]),
+        "training-error-of-few",
+    )
+    rest = 1 + 0.2 * rng.random(n)
+    rest[0] = 0.3
+    add(
+        "clipped and not cleared",
+        run([flat, series("grad_norm", rest, at)], {"max_grad_norm": 1.0}),
+        "grad-norm-stays-at-clip",
+    )
     add(
         "clipped before unscaling",
         run([flat, norm(np.full(n, 1.5e-5))], {"max_grad_norm": 1.0, "precision": "fp16"}),

@@ -103,6 +103,20 @@ def test_at_the_same_metric_the_run_loses_more(mine: Run, expected: str) -> None
     assert state("loss-above-at-equal-metric", mine, PLAIN) == expected
 
 
+@pytest.mark.parametrize(
+    ("mine", "expected"),
+    [
+        (sides(train=5e4 * LOSS, loss=6e4 * LOSS), "present"),
+        (sides(train=4 * LOSS, loss=4 * LOSS), "absent"),
+        (PLAIN, "absent"),
+        (sides(train=5e4 * LOSS, loss=None), "unknown"),
+    ],
+)
+def test_a_loss_of_another_scale_at_the_same_metric(mine: Run, expected: str) -> None:
+    """Targets in their raw scale, not another loss, cost tens of thousands of times as much."""
+    assert state("loss-out-of-scale-at-equal-metric", mine, PLAIN) == expected
+
+
 def test_metrics_at_their_limit_do_not_tell_what_the_loss_should_be() -> None:
     """Of two models that are always right one is still surer than the other."""
     sure = 1 - 0.4 * np.exp(-np.arange(N) * 2)

@@ -238,6 +238,31 @@ def test_a_metric_that_never_moves_while_the_answers_do(
     assert state("eval-metric-frozen", held(name, metric), held("eval/loss", loss)) == expected
 
 
+@pytest.mark.parametrize("symptom", ["eval-metric-frozen", "eval-metric-stays-as-loss-falls"])
+def test_a_loss_below_zero_judges_no_metric(symptom: str) -> None:
+    """A loss of the wrong sign falls without end while one class is answered to everything."""
+    falls = held("eval/loss", [-3.0, -25.0, -100.0, -300.0, -600.0, -900.0])
+
+    assert state(symptom, held("eval/accuracy", [0.28] * 6), falls) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("fit", "loss", "expected"),
+    [
+        ([-2100.0, -2220, -2140, -2210, -2240, -2170], [0.18, 0.14, 0.12, 0.115, 0.11, 0.106], "present"),
+        ([-2.0, -1.4, -1.0, -0.9, -0.85, -0.8], [0.18, 0.14, 0.12, 0.115, 0.11, 0.106], "absent"),  # it rises
+        ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5], [0.18, 0.14, 0.12, 0.115, 0.11, 0.106], "absent"),
+        ([-2100.0, -2220, -2140, -2210, -2240, -2170], [0.11, 0.108, 0.107, 0.106, 0.106, 0.106], "unknown"),
+        ([-2100.0, -2220, -2140], [0.18, 0.14, 0.12], "unknown"),
+        (None, [0.18, 0.14, 0.12, 0.115, 0.11, 0.106], "unknown"),
+    ],
+)
+def test_r2_that_does_not_follow_the_loss(fit: list[float] | None, loss: list[float], expected: str) -> None:
+    curves = [held("eval/loss", loss), *([held("eval/r2", fit)] if fit else [])]
+
+    assert state("eval-error-stays-as-loss-falls", *curves) == expected
+
+
 def test_a_frozen_metric_without_its_loss_tells_nothing() -> None:
     assert state("eval-metric-frozen", held("eval/accuracy", [0.5] * 6)) == "unknown"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traindoctor.probes.curves.residuals import heavy_tailed
+from traindoctor.probes.curves.residuals import heavy_tailed, training_error_of_few
 from traindoctor.probes.registry import View
 
 from .._build import run, series
@@ -58,3 +58,28 @@ def test_a_loss_that_is_the_absolute_error() -> None:
     """MAE as the loss: small errors make the quotient large, on both sides alike."""
     small = 0.01 * MAE
     assert _state(train_loss=small, train_mae=small, eval_loss=small, eval_mae=small) == "absent"
+
+
+STEPS = np.arange(1, 41, dtype=float)
+LEAPING = 2500 * np.where(STEPS % 2 == 0, 0.4, 1.3)
+
+
+@pytest.mark.parametrize(
+    ("train", "held", "expected"),
+    [
+        (LEAPING, [0.3, 0.2, 0.18, 0.17], "present"),
+        (np.full(40, 2500.0), [0.3, 0.2, 0.18, 0.17], "absent"),  # a sum over the batch is smooth
+        (LEAPING / 1000, [0.3, 0.2, 0.18, 0.17], "absent"),  # wrong targets cost some ten times as much
+        (LEAPING[:10], [0.3, 0.2, 0.18, 0.17], "unknown"),
+        (LEAPING, [0.3], "unknown"),
+    ],
+)
+def test_training_that_leaps_far_above_its_evaluation(train: object, held: object, expected: str) -> None:
+    made = run([series("train/loss", train), series("eval/loss", held)])
+    assert str(training_error_of_few(View(made)).state) == expected
+
+
+def test_a_loss_over_classes_may_be_as_far_above() -> None:
+    right = series("eval/accuracy", [0.9, 0.9, 0.9, 0.9])
+    made = run([series("train/loss", LEAPING), series("eval/loss", [0.3, 0.2, 0.18, 0.17]), right])
+    assert str(training_error_of_few(View(made)).state) == "unknown"

@@ -75,6 +75,28 @@ def test_one_class_by_its_f1(accuracy: list[float], f1: list[float] | None, expe
     assert state(with_rate.one_class_by_f1(view(*curves))) == expected
 
 
+@pytest.mark.parametrize(
+    ("right", "f1", "loss", "expected"),
+    [
+        ([0.7, 0.72, 0.72, 0.72, 0.72], [0.1, 0, 0, 0, 0], [0.5, 0.2, 0.1, 0.08, 0.06], "present"),
+        ([0.7, 0.72, 0.73, 0.72, 0.72], [0.1, 0, 0, 0, 0], [0.5, 0.2, 0.1, 0.08, 0.06], "absent"),
+        ([0.72, 0.72, 0.72, 0.72, 0.8], [0, 0, 0, 0, 0.4], [0.5, 0.2, 0.1, 0.08, 0.06], "absent"),
+        (
+            [0.72, 0.72, 0.72, 0.72, 0.72],
+            [0, 0, 0, 0, 0],
+            [0.6, 0.6, 0.59, 0.6, 0.59],
+            "absent",
+        ),  # learns nothing
+        ([0.72, 0.72], [0, 0], [0.5, 0.1], "absent"),
+    ],
+)
+def test_the_rarer_of_two_classes_is_never_answered(
+    right: list[float], f1: list[float], loss: list[float], expected: str
+) -> None:
+    curves = [series("eval/accuracy", right), series("eval/f1", f1), series("train/loss", loss)]
+    assert state(with_rate.one_class_by_f1(view(*curves))) == expected
+
+
 def test_f1_at_other_steps_is_not_held_against_accuracy() -> None:
     curves = [series("eval/accuracy", [0.9, 0.8], [1, 3]), series("eval/f1", [0.19, 0.2], [2, 4])]
     assert state(with_rate.one_class_by_f1(view(*curves))) == "unknown"
