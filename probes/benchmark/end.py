@@ -304,6 +304,37 @@ def eval_differs_train_identical(view: View, relative: float, eval: float, point
 
 
 @probe("train/loss", "benchmark:train/loss")
+def eval_partly_identical(view: View, relative: float, eval: float, points: int = 10) -> Finding:
+    """Training repeats the benchmark's to its digits; of the evaluation's figures some do, others do not.
+
+    Equal weights on equal inputs give equal answers. Where one figure of the answers is the benchmark's at
+    every evaluation, the inputs are as well: what differs is what the answers are held against, or how they
+    are counted.
+    """
+    found = pair(view, "train/loss", points)
+    if isinstance(found, str):
+        return unknown(found)
+    if not _identical(found, relative):
+        return unknown("the training losses are not the benchmark's to their digits")
+    names = sorted(n for n in view.run.series if n.startswith("eval/"))
+    held = {n: p for n in names if not isinstance(p := pair(view, n, 3), str)}
+    apart = {
+        n: float(np.median(np.abs(p.run - p.bench) / np.maximum(np.abs(p.bench), 1e-12)))
+        for n, p in held.items()
+    }
+    same = [n for n, p in held.items() if _identical(p, relative)]
+    other = [n for n in held if apart[n] > eval]
+    if len(same) + len(other) < 2 or not other:
+        return unknown("no two figures of the evaluation are logged on both sides, one of them another")
+    text = f"{other[0]} is {apart[other[0]]:.0%} off the benchmark's"
+    rest: dict[str, Any] = {"value": len(same), "threshold": 1, "series": tuple((*same, *other)[:4])}
+    if not same:
+        return absent(f"{text}, and so are all figures of the evaluation", **rest)
+    where = places_of(held[other[0]], len(held[other[0]]) - 1)
+    return present(f"{text}, {same[0]} the benchmark's to its digits: so are the inputs", where=where, **rest)
+
+
+@probe("train/loss", "benchmark:train/loss")
 def eval_scaled_train_identical(
     view: View, relative: float, factor: float, spread: float, points: int = 4
 ) -> Finding:

@@ -763,6 +763,8 @@ def test_all_symptoms_have_three_states_here() -> None:
         "metric-apart-at-equal-loss",
         "eval-loss-apart-at-equal-metric",
         "loss-above-at-equal-metric",
+        "loss-out-of-scale-at-equal-metric",
+        "eval-partly-identical",
         "training-harder-than-benchmark",
     }
     apart = {*repeated, *relations, "versions-differ", "hyperparameter-in-force-differs"}

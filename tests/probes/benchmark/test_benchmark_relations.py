@@ -117,6 +117,21 @@ def test_a_loss_of_another_scale_at_the_same_metric(mine: Run, expected: str) ->
     assert state("loss-out-of-scale-at-equal-metric", mine, PLAIN) == expected
 
 
+@pytest.mark.parametrize(
+    ("mine", "expected"),
+    [
+        (sides(metric=0.1 * SCORE), "present"),  # other classes are asked for, or answers are counted wrongly
+        (sides(loss=4 * LOSS), "present"),
+        (sides(loss=4 * LOSS, metric=0.1 * SCORE), "absent"),
+        (PLAIN, "unknown"),
+        (sides(train=1.1 * LOSS, metric=0.1 * SCORE), "unknown"),
+        (sides(loss=None, metric=0.1 * SCORE), "unknown"),
+    ],
+)
+def test_one_figure_of_equal_answers_is_another(mine: Run, expected: str) -> None:
+    assert state("eval-partly-identical", mine, PLAIN) == expected
+
+
 def test_metrics_at_their_limit_do_not_tell_what_the_loss_should_be() -> None:
     """Of two models that are always right one is still surer than the other."""
     sure = 1 - 0.4 * np.exp(-np.arange(N) * 2)
