@@ -152,6 +152,8 @@ class _Assembly:
             tuple(f for f in files if any(layout.belongs(f.path, home, known) for home in homes))
             for files in (self.saved, self.dumped)
         )
+        if not dumped:  # dumps in folders beside those of several runs: of them all
+            dumped = tuple(f for f in self.dumped if not any(layout.belongs(f.path, u, known) for u in known))
         return Run(
             info,
             curves,

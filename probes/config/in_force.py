@@ -171,6 +171,14 @@ def loss_not_scaled(view: View, points: int = 10) -> Finding:
     return unknown("fp16 is in use; neither settings nor log show a loss scale")
 
 
+def _told_alone(run: Run) -> tuple[Configured, Configured] | None:
+    """Both a count of one process and distribution switched off: a count alone may be one of machines."""
+    size, switch = run.settings.get("world_size"), run.settings.get("distributed")
+    if size is None or switch is None or size.trust <= 40 or switch.trust <= 40:
+        return None
+    return (size, switch) if names.number(size.value) == 1 and switch.value is False else None
+
+
 @probe()
 def trains_alone(view: View) -> Finding:
     """Several processes are asked for and one trains.
@@ -179,6 +187,12 @@ def trains_alone(view: View) -> Finding:
     process is what was asked for, or all that the training script sets up.
     """
     run = view.run
+    told_alone = _told_alone(run)
+    if told_alone is not None and len(run.ranks) >= _LEAST_RANKS:
+        text = f"there are logs of {len(run.ranks)} ranks, and {' and '.join(says(s) for s in told_alone)}"
+        return present(
+            text, value=1, threshold=len(run.ranks), where=(*_places(told_alone[0]), *_places(told_alone[1]))
+        )
     asked = names.device_count({k: v for k, v in run.settings.items() if v.trust > 40})
     if asked is None:
         switch = run.settings.get("distributed")

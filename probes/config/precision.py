@@ -11,6 +11,7 @@ from ..registry import Finding, View, absent, any_of, present, probe, unknown
 from ..run import Configured, Run
 from .values import HALF, amp_disabled, carried, not_recorded, number_of, raw_value, says, value_of
 
+_INITIALISED = re.compile(r"(?i)(?:^|\.)param_init_(?:d?type)$")  # MindFormers: weights are made in it
 _BF16_MODELS = re.compile(
     r"(?:^|[-_/])(?:llama[-_]?[23]|mistral|mixtral|qwen[-_]?[123]|gemma|t5|mt5|byt5|flan[-_]?t5|ul2|pegasus|deepseek"
     r"|phi[-_]?[34]|falcon|glm[-_]?4|internlm[-_]?[23]|olmo|bloomz?|yi[-_]\d|baichuan[-_]?2|smollm)(?![a-z])",
@@ -112,7 +113,10 @@ def fp16_on_bf16_model(view: View) -> Finding:
 
 @probe("config:precision")
 def pure_bf16_weights(view: View) -> Finding:
-    """Weights kept in bf16 without an fp32 copy."""
+    """Weights kept in bf16 without an fp32 copy.
+
+    MindFormers makes its parameters in `param_init_type`, and its optimizers update them in that format.
+    """
     run = view.run
     setting = run.settings["precision"]
     if setting.value != "bf16":
@@ -121,6 +125,9 @@ def pure_bf16_weights(view: View) -> Finding:
     if pure is not None:
         return present(f"{pure[0]}: weights and updates are both in bf16", value=pure[0], where=(pure[1],))
     masters = run.settings.get("master_weights")
+    kept = run.settings.get("dtype")
+    if masters is None and kept is not None and kept.value == "bf16" and _INITIALISED.search(kept.raw):
+        return present(f"weights are made and updated in bf16 ({says(kept)})", **carried(kept))
     if masters is not None and masters.value is False:
         return present(f"bf16 without fp32 master weights ({says(masters)})", **carried(masters))
     if masters is not None:

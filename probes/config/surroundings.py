@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from ...engine.model import Place
 from .. import settings as names
 from ..registry import Finding, View, absent, present, probe, unknown
 from .values import carried, not_recorded, number_of, says
@@ -33,6 +36,36 @@ def world_size_one(view: View) -> Finding:
         text = f"{count} devices are configured ({says(setting)}), and {says(switch)}"
         return present(text, **carried(setting))
     return unknown(f"{count} devices are configured; the log does not say how many processes train")
+
+
+_NO_CUDA = re.compile(r"CUDA is not available|not compiled with CUDA|no NVIDIA driver", re.IGNORECASE)
+_ON_PROCESSOR = re.compile(r"\busing (?:the )?cpu\b|disabling gpu|device[=: ]{1,3}['\"]?cpu\b", re.IGNORECASE)
+_ASCEND_VARIABLE = re.compile(r"(?:^|\.)(?:ASCEND|HCCL)_[A-Z_]+$")
+_NAMES_NPU = re.compile(r"\btorch_npu\b|\bnpu\b|\bnpu_bridge\b|\bmindspore\b|\bAscend\b")
+
+
+@probe()
+def npu_passed_over(view: View) -> Finding:
+    """On an Ascend machine the program looks for CUDA, finds none, and goes on with the processor.
+
+    Silent where a script names NPUs: libraries beside it may still look for CUDA and say that there is none.
+    """
+    run = view.run
+    told = [e for e in run.events if _NO_CUDA.search(e.text)]
+    if not told:
+        return unknown("no log says that a device was looked for and not found")
+    variables = [s for s in run.raw_settings if _ASCEND_VARIABLE.search(s.key)]
+    if not (variables or "version:cann" in run.facts or "version:torch-npu" in run.facts):
+        return unknown("nothing says that the machine has NPUs")
+    if any(_NAMES_NPU.search(text) for text in run.scripts.values()):
+        return absent("the script itself names NPUs")
+    plain = [e for e in told if _ON_PROCESSOR.search(e.text)]
+    if not plain and not run.scripts:
+        return unknown("a library finds no CUDA; which device trains is not recorded")
+    first = (plain or told)[0]
+    return present(
+        f"on a machine with NPUs the log says: {first.text}", where=(Place(first.file, first.line),)
+    )
 
 
 @probe("config:zero_stage")

@@ -420,7 +420,11 @@ def _double_softmax(run: Run, curve: Shape, count: int, tolerance: float) -> Fin
                 words, where=see(curve, curve.count - 1)["where"], step=curve.step(curve.end.first), **seen
             )
         return absent(words, **seen)
-    if abs(level - floor) <= tolerance * floor and (hinted or (count > 2 and situation.classes(run))):
+    known = situation.classes(run)
+    named = (
+        known is not None and known.setting.key != "vocab_size"
+    )  # text has an entropy of its own: any level
+    if abs(level - floor) <= tolerance * floor and (hinted or (count > 2 and named)):
         settled = curve.at(0.7) - level < 0.05 * max(curve.fall, 0.0) and curve.best_progress > 0.1
         if settled:
             return present(

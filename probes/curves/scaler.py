@@ -302,6 +302,9 @@ def _scale_finding(trace: Scale, at: int, why: str, value: float, threshold: flo
     )
 
 
+_USUAL_START = 2.0**16  # where GradScaler begins: a scale above it is on its way down to its level
+
+
 @probe()
 def loss_scale_collapses(view: View, halvings_beyond_calibration: float = 4) -> Finding:
     """Once found, the scale's level falls by that many halvings, in one go or down to almost nothing."""
@@ -315,6 +318,7 @@ def loss_scale_collapses(view: View, halvings_beyond_calibration: float = 4) -> 
     if (
         fall is not None
         and fall.halvings >= limit
+        and fall.low < _USUAL_START
         and (fall.storm or fall.low <= 2 or (fall.halvings >= 2 * limit and fall.low <= 64))
     ):
         return _scale_finding(

@@ -32,6 +32,9 @@ LEAST_SAME = 3
 MOST_ELEMENTS = 2_000_000_000  # values that are looked at where statistics do not tell
 
 
+_NUMBERED = re.compile(r"(?i)(?:^|/)([a-z_-]*(?:debug|run|repeat|rerun|time|try|trial)[_-]?)(\d{1,2})(?:/|$)")
+
+
 @lru_cache(maxsize=4)
 def dumps(run: Run) -> tuple[Dump, ...]:
     """The operator dumps of a run."""
@@ -67,6 +70,21 @@ def _is_comparison(file: RunFile) -> bool:
         return False
 
 
+def _repeats(run: Run) -> tuple[list[Dump], list[Dump]] | None:
+    """The first two dumps whose folders differ in the run's number alone: debug_0, dump_run1, repeat-2."""
+    series: dict[str, dict[int, list[Dump]]] = {}
+    for dump in dumps(run):
+        found = _NUMBERED.search(f"{dump.label}/{dump.path}")
+        if found is not None:
+            name = found.group(1).lower()
+            series.setdefault(name, {}).setdefault(int(found.group(2)), []).append(dump)
+    for numbered in series.values():
+        if len(numbered) > 1:
+            first, second = sorted(numbered)[:2]
+            return numbered[first], numbered[second]
+    return None
+
+
 @lru_cache(maxsize=2)
 def overflowed(run: Run) -> overflow.Examined | None:
     """Where values leave the range of numbers: by dumps, else by what msprobe or hardware flags."""
@@ -86,11 +104,10 @@ def overflowed(run: Run) -> overflow.Examined | None:
 @lru_cache(maxsize=2)
 def repeated(run: Run) -> DumpComparison | str:
     """Two dumps of equal runs (debug_0, debug_1) held against each other, bit by bit; or why not."""
-    named = [d for d in dumps(run) if re.fullmatch(r"debug_\d+", d.label)]
-    labels = sorted({d.label for d in named})
-    if len(labels) < 2:
-        return "no two dumps of equal runs (debug_0 and debug_1) lie in the run directory"
-    one, two = ([d for d in named if d.label == label] for label in labels[:2])
+    sides = _repeats(run)
+    if sides is None:
+        return "no two dumps of equal runs (debug_0 and debug_1, run1 and run2) lie in the run directory"
+    one, two = sides
     try:
         here, there = (f"{run.info.path}/{side[0].path}" for side in (one, two))
         return compare_dumps(one, two, here, there, Options(exact=True))
@@ -109,7 +126,15 @@ def by_bits(found: DumpComparison) -> bool:
     apart = [t for t in first.tensors if t.state == "differs"]
     if not apart or any(t.figures is not None for t in apart):
         return False
-    kinds = [knowledge().kind(o.kind) for o in found.operators if o.state == "same" and o.rank == first.rank]
+    return sums_agree(found)
+
+
+def sums_agree(found: DumpComparison) -> bool:
+    """Whether several operators that sum, which show any other order, agree in every bit before the first."""
+    if found.first is None:
+        return False
+    rank = found.first.rank
+    kinds = [knowledge().kind(o.kind) for o in found.operators if o.state == "same" and o.rank == rank]
     return sum(k in SUMMING for k in kinds) >= LEAST_SAME
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from ...engine.model import Place
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..tensors.condition import LARGEST, condition
 from ..tensors.model import Operator, Tensor
+from ..tensors.opdebug import flags
 from .dumps import NO_DUMP, dumps, monitored
 
 NEAR = 0.999  # share of the largest number from which on a value counts as at the limit
@@ -33,6 +36,61 @@ def _at_limit(operator: Operator, tensor: Tensor) -> bool:
         found = condition(tensor)
         high = found.high if found.known else None
     return high is not None and NEAR * LARGEST["float16"] <= high
+
+
+def _saturates(operator: Operator) -> bool:
+    """Inputs lie inside the range of fp16, and an output stands at its end or beyond."""
+    if operator.direction != "forward" or re.search(r"(?i)grad", operator.name):
+        return False  # backward, the loss scale may try its limit
+    if any(word in operator.kind.lower() for word in FILLS) or not operator.inputs:
+        return False
+    inside = [_highest(t) for t in operator.inputs]
+    if any(v is None or not v < NEAR * LARGEST["float16"] for v in inside):
+        return False
+    over = [_highest(t) for t in operator.outputs if t.dtype == "float16"]
+    return any(v is not None and not v < NEAR * LARGEST["float16"] for v in over)
+
+
+def _highest(tensor: Tensor) -> float | None:
+    """The largest value by size; NaN where the tensor holds one."""
+    low, high = tensor.statistics.min, tensor.statistics.max
+    if low is None or high is None:
+        found = condition(tensor)
+        if not found.known:
+            return None
+        low, high = found.low, found.high
+    return None if low is None or high is None else max(abs(low), abs(high))
+
+
+@probe()
+def flagged_saturates(view: View) -> Finding:
+    """The operator that the hardware flags takes values of fp16's range and gives such as have left it."""
+    found, notes = flags(view.run.dump_files)
+    if not found:
+        return unknown(
+            notes[0] if notes else "no decoded overflow data (Opdebug.*.json) lies in the run directory"
+        )
+    tasks = {f".{f.task}.{f.stream}." for f in found}
+    held = [o for d in dumps(view.run) for o in d.operators if any(t in _file(o) for t in tasks)]
+    if not held:
+        return unknown("no dump of the operators that were flagged lies beside the flags")
+    for operator in held:
+        if _saturates(operator):
+            return present(
+                f"{operator.name}, which the hardware flags, leaves the range of fp16 from inputs inside it",
+                step=operator.step,
+                where=(
+                    Place(operator.outputs[0].file or operator.name, step=operator.step, rank=operator.rank),
+                ),
+            )
+    return unknown("what the flagged operators take and give does not show an overflow of theirs")
+
+
+def _file(operator: Operator) -> str:
+    """The name of a file of its output: it holds task and stream."""
+    return (
+        operator.outputs[0].file.rpartition("/")[2] if operator.outputs and operator.outputs[0].file else ""
+    )
 
 
 @probe()

@@ -22,6 +22,7 @@ def derive(
 ) -> None:
     """Add to `found`, in place, what follows from the settings in it."""
     _derive_yolo(found, settings)
+    _derive_decay_form(found, settings)
     _derive_betas(found)
     _derive_dropout(found)
     _derive_clipping(found)
@@ -54,6 +55,36 @@ def _derive_yolo(found: dict[str, Configured], settings: tuple[Setting, ...]) ->
         for key in ("learning_rate", "momentum"):
             if key in found and found[key].raw in ("lr0", "momentum"):
                 del found[key]
+
+
+_DECOUPLED_ADAM = (
+    (
+        frozenset(("lr_decay_style", "adam_beta2")),
+        "decoupled_weight_decay",
+        False,
+    ),  # Megatron-LM: fused, in W mode
+    (frozenset(("train_micro_batch_size_per_gpu",)), "adam_w_mode", False),  # DeepSpeed: `adam_w_mode` is on
+    (frozenset(("zero_optimization",)), "adam_w_mode", False),
+)
+
+
+def _derive_decay_form(found: dict[str, Configured], settings: tuple[Setting, ...]) -> None:
+    """What Megatron-LM and DeepSpeed call Adam decays weights apart from the gradient, unless told not to."""
+    optimizer = found.get("optimizer")
+    if optimizer is None or optimizer.value != "adam":
+        return
+    beside = {
+        part.replace("-", "_").lower(): s.value
+        for s in settings
+        if s.file == optimizer.file
+        for part in s.key.split(".")
+    }
+    if beside.get("torch_adam") is True:
+        return
+    for keys, switch, coupled in _DECOUPLED_ADAM:
+        if keys <= set(beside) and beside.get(switch) is not coupled:
+            found["optimizer"] = replace(optimizer, value="adamw")
+            return
 
 
 def _derive_betas(found: dict[str, Configured]) -> None:
@@ -118,9 +149,28 @@ def _flag(found: Mapping[str, Configured], key: str) -> bool | None:
     return setting.value if setting is not None and isinstance(setting.value, bool) else None
 
 
+# Ascend's graph engine. `allow_fp32_to_fp16` is left out: it lowers only what the hardware cannot compute.
+_GRAPH_PRECISION = {
+    "allow_mix_precision": "fp16",
+    "allow_mix_precision_fp16": "fp16",
+    "allow_mix_precision_bf16": "bf16",
+    "force_fp16": "fp16",
+    "mixed_float16": "fp16",
+    "mixed_bfloat16": "bf16",
+    "fp16": "fp16",
+    "must_keep_origin_dtype": "fp32",
+    "force_fp32": "fp32",
+    "origin": "fp32",
+}
+
+
 def _derive_precision(found: dict[str, Configured]) -> None:
     """One word for the number format of the forward and backward pass."""
     if "precision" in found:
+        return
+    mode = found.get("graph_precision")
+    if mode is not None and str(mode.value).lower() in _GRAPH_PRECISION:
+        found["precision"] = _as(mode, "precision", _GRAPH_PRECISION[str(mode.value).lower()])
         return
     level = found.get("amp_level")
     for key, word in (("fp8", "fp8"), ("bf16", "bf16"), ("fp16", "fp16")):

@@ -204,7 +204,8 @@ def drawn_by_rank_on_mindspore(source: Script) -> Finding | None:
     """MindSpore: the seed hangs on the rank when the network is made, and no parameter is broadcast."""
     if "mindspore" not in source.frameworks or not source.named("get_rank"):
         return None
-    if any(keyword(c, "parameter_broadcast") is not None for c in source.named("set_auto_parallel_context")):
+    sent = [keyword(c, "parameter_broadcast") for c in source.named("set_auto_parallel_context")]
+    if any(s is not None and not (isinstance(s, ast.Constant) and s.value is False) for s in sent):
         return None
     if source.named("Broadcast", "broadcast"):
         return None
@@ -218,11 +219,21 @@ def drawn_by_rank_on_mindspore(source: Script) -> Finding | None:
         after = [
             c
             for c in of(around, ast.Call)
-            if c.lineno > call.lineno and source.classes.get(last_name(c.func)) in source.modules
+            if c.lineno > call.lineno
+            and (source.classes.get(last_name(c.func)) in source.modules or _made_to_train(source, c))
         ]
         if after:
             return at(source, call, "each process draws weights of its own, and nothing makes them equal")
     return None
+
+
+def _made_to_train(source: Script, made: ast.Call) -> bool:
+    """What it gives hands its weights to an optimizer: `net = build()`, `Adam(net.trainable_params())`."""
+    parent = source.parents.get(made)
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
+        return False
+    name = unparse(parent.targets[0])
+    return any(source.owner(c) == name for c in source.named("trainable_params"))
 
 
 def unwrapped_in_training(source: Script) -> Finding | None:

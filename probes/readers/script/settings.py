@@ -10,6 +10,7 @@ from functools import cached_property
 
 from ...run import Setting
 from .._tree import of, unparse
+from .ascend import graph_options
 from .by_place import by_place
 from .calls import (
     LOSSES,
@@ -102,6 +103,7 @@ class Extractor(Values):
             yield from self._call(node) if isinstance(node, ast.Call) else self._epochs(node)
         for test in of(self.tree, ast.If, ast.For):
             yield from self._accumulated(test) if isinstance(test, ast.If) else self._micro_batches(test)
+        yield from graph_options(self.tree, self.file)
         yield from self._implied()
 
     def _implied(self) -> Iterator[Setting]:

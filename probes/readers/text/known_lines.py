@@ -43,6 +43,12 @@ def _sums(match: re.Match[bytes]) -> bytes:
 
 _LIST = rb"\[(" + _N + rb"(?:,[ \t]*" + _N + rb")*)\]"
 _KNOWN = (
+    # TensorFlow on Ascend, as its precision guide prints the scale: ">>> Current Loss Scale >>>  [1024.0]"
+    _known(
+        b"Current Loss Scale",
+        rb">>> Current Loss Scale >>>\s{1,4}\[?(" + _N + rb")\]?",
+        lambda m: b"loss_scale: %s" % m.group(1),
+    ),
     # CycleGAN and pix2pix in PyTorch, and what is built on them (util/visualizer.py)
     _known(b"(epoch: ", rb"^(\(epoch: \d+, iters: \d+, time: [\d.]+(?:, data: [\d.]+)?\))(.*)$", _terms),
     # Marian NMT. Its validation sums the cross-entropy over sentences, training means it over words.

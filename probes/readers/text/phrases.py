@@ -228,6 +228,13 @@ _STARTS = (
         data="none-loaded",
     ),
     _rule(
+        "known-warning",
+        # MindSpore names what it leaves out: "adam_m.model.norm is not loaded", or all in one list
+        r"\b(?:adam_[mv]|moments?[12]?|exp_avg(?:_sq)?)\.[\w.*]{1,120}.{0,40}\b(?:is|are) not loaded",
+        r"parameters? .{0,80}(?:is|are) not loaded.{0,80}\b(?:adam_[mv]|moments?[12]?|exp_avg(?:_sq)?)\b",
+        data="optimizer-state-missing",
+    ),
+    _rule(
         "checkpoint-keys-mismatch",
         r"(?:Missing|Unexpected) key\(s\) in state_dict",
         r"size mismatch for [\w.]+: copying",

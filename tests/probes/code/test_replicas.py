@@ -104,7 +104,12 @@ def test_gradients_of_mindspore_that_nothing_reduces(reducer: str, grads: str, f
 
 @pytest.mark.parametrize(
     ("seed", "broadcast", "found"),
-    [("1 + rank", "", True), ("1", "", False), ("1 + rank", ", parameter_broadcast=True", False)],
+    [
+        ("1 + rank", "", True),
+        ("1", "", False),
+        ("1 + rank", ", parameter_broadcast=True", False),
+        ("1 + rank", ", parameter_broadcast=False", True),
+    ],
 )
 def test_weights_of_mindspore_by_rank(seed: str, broadcast: str, found: bool) -> None:
     code = MINDSPORE.format(

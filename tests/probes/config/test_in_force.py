@@ -104,6 +104,8 @@ def test_a_scale_at_work_is_told_with_its_changes() -> None:
     [
         ("present", written({"world_size": 8}, facts={"world_size": 1})),
         ("present", written({"nproc_per_node": 4, "distributed": False})),
+        ("present", written({"device_num": 1, "run_distribute": False}, ranks={0: {}, 1: {}})),
+        ("absent", written({"world_size": 1, "distributed": True}, ranks={0: {}, 1: {}})),  # one machine
         ("absent", written({"world_size": 8}, facts={"world_size": 8})),
         ("absent", written({"world_size": 8}, facts={"communicator_size": 8})),
         ("absent", run(ranks={0: {}, 1: {}})),

@@ -52,3 +52,14 @@ def test_one_number_says_little_of_a_run(tmp_path: Path) -> None:
 def test_three_numbers_are_read(tmp_path: Path) -> None:
     text = "".join(f"step {i} loss 2.0\n" for i in range(3))
     assert numerics.loss_not_finite(excerpt(tmp_path, text)).state == "absent"
+
+
+def test_a_scale_above_where_scalers_begin_is_on_its_way_down(tmp_path: Path) -> None:
+    """From 2^32 a scale falls for long before it has found its level."""
+    rows = [
+        f"step {i} loss {2 - i / 100:.3f} loss_scale {2.0 ** (24 - max(0, i - 40) // 8)}"
+        for i in range(1, 92)
+    ]
+    view = excerpt(tmp_path, "\n".join(rows) + "\n")
+
+    assert scaler.loss_scale_collapses(view).state == "absent"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.operators.flags import flagged
+from traindoctor.probes.operators.limits import flagged_saturates
 from traindoctor.probes.registry import View
 
 
@@ -39,3 +41,22 @@ def test_without_overflow_data_it_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text("".join(f'{{"step": {s}, "loss": 1.0}}\n' for s in range(1, 9)))
 
     assert flagged(View(open_run(tmp_path))).state == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("taken", "given", "state"),
+    [(300.0, 65504.0, "present"), (300.0, 9.0, "unknown"), (65504.0, 65504.0, "unknown")],
+)
+def test_the_flagged_operator_leaves_the_range(
+    tmp_path: Path, taken: float, given: float, state: str
+) -> None:
+    """Ascend saturates: the output stands at 65504, and the operator is to blame whose inputs do not."""
+    (tmp_path / "log.jsonl").write_text("".join(f'{{"step": {s}, "loss": 1.0}}\n' for s in range(1, 9)))
+    folder = tmp_path / "precision_data" / "temp" / "decode" / "overflow_decode"
+    folder.mkdir(parents=True)
+    opdebug(folder, 32)
+    for role, value in (("input", taken), ("output", given)):
+        name = f"BatchMatMul.net_MatMul.327.5.1619347786532875.{role}.0.npy"
+        np.save(folder / name, np.array([1.0, value], np.float16))
+
+    assert flagged_saturates(View(open_run(tmp_path))).state == state

@@ -15,8 +15,9 @@ from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import Reading
 from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.operators import dumps
+from traindoctor.probes.operators.origins import other_bits
 from traindoctor.probes.readings import readings
-from traindoctor.probes.registry import probes_of
+from traindoctor.probes.registry import View, probes_of
 
 from ..tensors._dumps import SHARED, Call, msprobe
 
@@ -131,6 +132,22 @@ def test_dumps_of_equal_runs(tmp_path: Path) -> None:
     assert found.state.value == "present" and "net_conv" in found.why
     np.save(tmp_path / "precision_data/temp/decode/dump_decode/debug_1" / f"{stem}.output.0.npy", X)
     assert read(tmp_path)["deterministic-rerun-differs"].state.value == "absent"
+
+
+def test_dumps_beside_two_runs_of_one_program(tmp_path: Path) -> None:
+    """Dumps of equal runs are told by the number of the run, and folders beside the runs' belong to both."""
+    for k, last in ((1, 1.0), (2, 1.0 + 2e-7)):
+        run(tmp_path / f"run{k}", None)
+        folder = tmp_path / f"dump_run{k}"
+        folder.mkdir()
+        for at, out in enumerate((X, X, X, X * np.float32(last))):
+            stem = f"Conv2D.net_conv{at}.{30 + at}.5.162061269400000{at}"
+            np.save(folder / f"{stem}.input.0.npy", X + np.float32(at))
+            np.save(folder / f"{stem}.output.0.npy", out)
+    found = read(tmp_path)
+    bits = other_bits(View(open_run(tmp_path)))
+    assert bits.state == "present" and "net_conv3" in bits.why
+    assert found["deterministic-rerun-differs"].state.value == "present"
 
 
 def test_a_dump_is_neither_log_nor_settings_nor_checkpoint(tmp_path: Path) -> None:

@@ -417,3 +417,18 @@ def test_what_a_line_tells_of_an_epoch_goes_before_its_bar(tmp_path: Path) -> No
 
     assert told == pytest.approx([falling(i) for i in ROWS], abs=1e-4)
     assert [v for _, v in points(content, "eval/loss")] == pytest.approx([v + 0.2 for v in told], abs=2e-4)
+
+
+def test_the_scale_that_the_guide_for_ascend_prints(tmp_path: Path) -> None:
+    """A line of its own behind that of the loss: the scale at that step."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"INFO:tensorflow:loss = {falling(i):.5f}, step = {10 * i}\n"
+                f">>> Current Loss Scale >>>  [{1024.0 / i:.1f}]"
+            )
+        ),
+    )
+
+    assert points(content, "loss_scale")[:2] == [(10.0, 1024.0), (20.0, 512.0)]
