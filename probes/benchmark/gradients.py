@@ -77,10 +77,12 @@ def grad_norm_below_at_start(view: View, ratio: float, loss: float, points: int 
 
 
 @probe("grad_norm", "benchmark:grad_norm", "train/loss", "benchmark:train/loss")
-def grad_norm_departs(view: View, relative: float, loss: float, points: int = 30) -> Finding:
+def grad_norm_departs(view: View, relative: float, loss: float, multiple: float, points: int = 30) -> Finding:
     """On the same batches losses agree within `loss`, and the gradient norm is steadily off by `relative`.
 
-    The median of the log-ratio over the last two thirds counts, beyond four of its standard errors.
+    The median of the log-ratio over the last two thirds counts, beyond four of its standard errors. A steady
+    multiple beyond `multiple` is no coarse gradient but one that is summed or scaled: `grad_norm_scaled`
+    tells it, and one observation counts once.
     """
     found, losses = pair(view, "grad_norm", points), pair(view, "train/loss", points)
     if isinstance(found, str) or isinstance(losses, str):
@@ -106,6 +108,9 @@ def grad_norm_departs(view: View, relative: float, loss: float, points: int = 30
     }
     if float(np.median(apart)) > loss:
         return unknown(f"{text}: too far apart to compare gradients", **rest)
+    steady = 1.4826 * float(np.median(np.abs(late - middle))) < 0.5 * abs(middle)
+    if abs(middle) > np.log(multiple) and steady:
+        return unknown(f"{text}: a steady multiple, which is a finding of its own", **rest)
     if abs(middle) > np.log(1 + relative) and abs(middle) > 4 * error:
         return present(text, where=places_of(found, len(found) - 1), **rest)
     return absent(text, **rest)

@@ -37,6 +37,20 @@ _REFERENCE_BATCH = 256  # the linear scaling rule starts here
 _NEAR = 0.1  # how far weights may have moved and still be those they were drawn as: half a usual spread
 
 
+# Where a decay of second moments lies: 0.95 to 0.999 in what is published; LSTM GANs go down to 0.9
+_MOMENTS = (0.9, 1.0)
+
+
+def _second_moment(run: Run) -> bool:
+    """Whether two decays of moments are configured, which only Adam and its kin have.
+
+    Many configurations have no word for the optimizer because the program knows but one (nanoGPT, Megatron).
+    The first of a diffusion's noise rates is called beta1 as well, and is far smaller.
+    """
+    first, second = number_of(run, "adam_beta1"), number_of(run, "adam_beta2")
+    return first is not None and second is not None and 0 <= first < 1 and _MOMENTS[0] <= second < _MOMENTS[1]
+
+
 def family(run: Run) -> str | None:
     """Return "adam", "sgd", or None when the optimizer is unknown or neither."""
     name = value_of(run, "optimizer")
@@ -44,6 +58,8 @@ def family(run: Run) -> str | None:
         return "adam"
     if name is None and "momentum" in run.settings and not {"adam_beta1", "adam_beta2"} & set(run.settings):
         return "sgd"  # a momentum and no betas
+    if name is None and "momentum" not in run.settings and _second_moment(run):
+        return "adam"
     if name is None and run.facts.get("trainer") == "transformers":
         return "adam"  # `optim` of TrainingArguments is AdamW where nothing else is said
     return "sgd" if name == "sgd" else None

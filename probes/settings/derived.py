@@ -32,6 +32,7 @@ def derive(
     _derive_scale(found)
     _derive_resume(found, events)
     _derive_world(found, facts)
+    _derive_accumulation(found, settings)
     _derive_batch(found)
 
 
@@ -269,6 +270,32 @@ def _derive_world(found: dict[str, Configured], facts: Mapping[str, Scalar]) -> 
     seen = number(facts.get("world_size"))
     if seen is not None and seen >= 1:
         found["world_size"] = Configured("world_size", int(seen), "world_size", "", None, 40)
+
+
+_SPLIT = re.compile(
+    r"(?:tensor|pipeline|context|model|expert|sequence)\w*_parallel\w*_size$|^(?:tp|pp|cp)_size$"
+)
+
+
+def _derive_accumulation(found: dict[str, Configured], settings: tuple[Setting, ...]) -> None:
+    """Megatron and its kin are told the global and the micro batch, and accumulate what lies between them."""
+    micro, whole = found.get("batch_size"), found.get("global_batch_size")
+    if micro is None or whole is None or "gradient_accumulation_steps" in found:
+        return
+    if "micro" not in str(micro.raw):
+        return
+    named = {s.key.replace("-", "_").rpartition(".")[2]: s.value for s in settings}
+    replicas = named.get("data_parallel_size")
+    if not isinstance(replicas, int):
+        split = any(_SPLIT.search(key) and value != 1 for key, value in named.items())
+        replicas = None if split else _count(found.get("world_size"))
+    one, all_of_them = _count(micro), _count(whole)
+    if not replicas or not one or not all_of_them or all_of_them % (one * replicas):
+        return
+    steps = all_of_them // (one * replicas)
+    found["gradient_accumulation_steps"] = replace(
+        micro, key="gradient_accumulation_steps", value=steps, raw="global batch / micro batch / replicas"
+    )
 
 
 def _derive_batch(found: dict[str, Configured]) -> None:

@@ -191,6 +191,27 @@ def test_deepspeed_calls_the_global_batch_train_batch_size() -> None:
     assert in_force(("train_batch_size", 64))["batch_size"] == 64
 
 
+MEGATRON = (("micro_batch_size", 4), ("global_batch_size", 64))
+
+
+@pytest.mark.parametrize(
+    ("more", "steps"),
+    [
+        ([("world_size", 8)], 2),
+        ([("world_size", 8), ("tensor_model_parallel_size", 1)], 2),
+        ([("world_size", 8), ("tensor_model_parallel_size", 2)], None),
+        ([("world_size", 8), ("tensor_model_parallel_size", 2), ("data_parallel_size", 4)], 4),
+        ([("world_size", 7)], None),
+        ([], None),
+    ],
+)
+def test_megatron_accumulates_what_lies_between_its_batches(
+    more: list[tuple[str, int]], steps: int | None
+) -> None:
+    """The global batch is so many micro batches of all replicas; unknown where the replicas are."""
+    assert in_force(*MEGATRON, *more).get("gradient_accumulation_steps") == steps
+
+
 def test_mindformers_scale_block_is_dynamic() -> None:
     """A dynamic scale sense starts at the value that is written."""
     found = in_force(

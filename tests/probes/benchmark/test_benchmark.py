@@ -729,6 +729,7 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("eval-differs-training-identical", "unknown", LOCKED, LOCKED),
     ("grad-norm-departs-on-same-batches", "present", steps(norm=0.85), steps()),
     ("grad-norm-departs-on-same-batches", "absent", steps(norm=1.01), steps()),
+    ("grad-norm-departs-on-same-batches", "unknown", steps(norm=4.0), steps()),  # grad-norm-scaled tells it
     ("grad-norm-departs-on-same-batches", "unknown", steps(norm=0.85, seed=2), steps()),
     ("grad-norm-departs-on-same-batches", "unknown", steps(norm=0.85, second=1.1), steps()),
     ("class-terms-above-benchmark", "present", detector(cls=3.0), detector()),

@@ -98,6 +98,19 @@ CASES: list[tuple[str, str, Run]] = [
     ),
     ("lr-very-large", "absent", run(settings={"learning_rate": 1e-3})),
     ("lr-very-large", "unknown", run(settings={"learning_rate": 0.1})),
+    # two decays of moments tell Adam where no word does; a diffusion's noise rates and a momentum do not
+    ("lr-very-large", "present", run(settings={"learning_rate": 0.1, "adam_beta1": 0.9, "adam_beta2": 0.95})),
+    ("lr-very-large", "absent", run(settings={"learning_rate": 1e-3, "adam_beta1": 0.9, "adam_beta2": 0.95})),
+    (
+        "lr-very-large",
+        "unknown",
+        run(settings={"learning_rate": 0.1, "adam_beta1": 1e-4, "adam_beta2": 0.02}),
+    ),
+    (
+        "lr-very-large",
+        "unknown",
+        run(settings={"learning_rate": 0.1, "adam_beta1": 0.9, "adam_beta2": 0.999, "momentum": 0.9}),
+    ),
     ("lr-extreme", "present", run(settings={"learning_rate": 0.4, "optimizer": "adamw"})),
     ("lr-extreme", "absent", run(settings={"learning_rate": 0.02, "optimizer": "adamw"})),
     ("lr-extreme", "absent", run(settings={"learning_rate": 1.0, "optimizer": "sgd"})),
