@@ -191,8 +191,17 @@ def _as_good(scale: Entry[ScaleFile], check: Checker) -> AsGood | None:
     asks_of, shown_of = (
         {cause: frozenset(named) for cause, named in mine.items()} for mine in (given.asks_of, given.shown_of)
     )
-    shown = frozenset(given.shown)
-    return AsGood(frozenset(given.asks), frozenset(given.kinds), shown, given.weight, asks_of, shown_of)
+    for symptom in given.pace:
+        check.reference(scale, ("as_good", "pace"), "symptom", symptom)
+    return AsGood(
+        frozenset(given.asks),
+        frozenset(given.kinds),
+        frozenset(given.shown),
+        given.weight,
+        asks_of,
+        shown_of,
+        frozenset(given.pace),
+    )
 
 
 def _experience(layer: Layer, check: Checker) -> Experience | None:

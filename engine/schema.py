@@ -114,6 +114,7 @@ class AsGoodEntry(Strict):
     weight: Annotated[float, Field(gt=0)]
     asks_of: dict[str, tuple[str, ...]] = {}
     shown_of: dict[str, tuple[str, ...]] = {}
+    pace: tuple[str, ...] = ()
 
 
 class SilenceEntry(Strict):

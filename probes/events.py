@@ -371,6 +371,24 @@ def ranks_diverge(view: View, relative: float, least: int = 3) -> Finding:
 
 
 @probe()
+def ranks_gradients_differ(view: View, relative: float, share: float = 0.9, least: int = 3) -> Finding:
+    """The gradient norms of the ranks differ by `relative` at `share` of the steps.
+
+    After an exchange of gradients the norm is one and the same on all ranks, whatever their weights are.
+    """
+    for name, curves, steps, values in _on_all_ranks(view.run, ("grad_norm",), least):
+        spread = _spread(values)
+        bad = spread > relative
+        text = f"{name} of {len(curves)} ranks differs at {np.sum(bad)} of {len(bad)} steps"
+        rest: dict[str, Any] = {"value": float(np.median(spread)), "threshold": relative, "series": (name,)}
+        if np.mean(bad) >= share:
+            at = float(steps[int(np.argmax(bad))])
+            return present(text, step=at, where=_where_of(curves, at), **rest)
+        return unknown(text, **rest) if np.any(bad) else absent(text, **rest)
+    return unknown("gradient norms are not logged by several ranks")
+
+
+@probe()
 def ranks_eval_differs(view: View, relative: float, share: float = 0.8, least: int = 2) -> Finding:
     """Ranks report different evaluation results at `share` of the evaluations.
 
@@ -393,7 +411,8 @@ def ranks_eval_differs(view: View, relative: float, share: float = 0.8, least: i
 def ranks_first_differs(view: View, relative: float) -> Finding:
     """The first loss (or weight norm) of the ranks lies far apart.
 
-    Absent where the weight norms agree, or the losses do to the last digit.
+    Absent where the weight norms agree, or the losses do to the last digit. Norms of the weights that are
+    first logged after updates tell of the start only where the ranks share their gradients.
     """
     for name, limit in (("weight_norm", 1e-3), ("train/loss", relative)):
         curves = _of_ranks(view.run, name)
@@ -413,6 +432,11 @@ def ranks_first_differs(view: View, relative: float) -> Finding:
             "step": float(steps[0]),
             "series": (name,),
         }
+        own = ranks_gradients_differ(view, relative=1e-3).state is State.PRESENT
+        if spread > limit and name == "weight_norm" and steps[0] > 1 and own:
+            return unknown(
+                f"{text}; each rank has gradients of its own, and parts with the first step", **rest
+            )
         if spread > limit:
             return present(text, where=_where_of(curves, float(steps[0])), **rest)
         if name == "weight_norm" or spread < 1e-6:

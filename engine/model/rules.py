@@ -225,6 +225,7 @@ class AsGood:
     weight: float  # log-odds from which such a symptom speaks for a cause
     asks_of: Mapping[str, frozenset[str]] = field(default_factory=dict)  # cause -> what it is asked instead
     shown_of: Mapping[str, frozenset[str]] = field(default_factory=dict)  # cause -> areas beside `shown`
+    pace: frozenset[str] = frozenset()  # symptoms that show no harm where all of `asks` is absent
 
 
 @dataclass(frozen=True, slots=True)

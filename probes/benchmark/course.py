@@ -15,6 +15,7 @@ from ..curves.stats import noise
 from ..registry import Finding, View, absent, present, probe, unknown
 from .common import blocks_of, places_of
 from .compare import Pair, blocks, cleaned, final, pair
+from .end import makes_up
 
 
 @probe("learning_rate", "benchmark:learning_rate")
@@ -192,6 +193,8 @@ def slower(view: View, ratio: float, points: int = 8) -> Finding:
         "series": ("train/loss",),
     }
     if all(r >= ratio for r, *_ in ratios):
+        if (said := makes_up(view)) is not None:
+            return unknown(f"the run needs {text}; {said}", **rest)
         return present(f"the run needs {text}", **rest)
     if any(cut and r < ratio for r, _, cut in ratios):
         return unknown(f"the run needs {text}; the common part is too short to tell", **rest)

@@ -49,11 +49,14 @@ def grad_norm_scaled(view: View, ratio: float, points: int = 6) -> Finding:
 
 
 @probe("grad_norm", "benchmark:grad_norm", "train/loss", "benchmark:train/loss")
-def grad_norm_below_at_start(view: View, ratio: float, loss: float, points: int = 5) -> Finding:
+def grad_norm_below_at_start(
+    view: View, ratio: float, loss: float, far: float = 0.0, points: int = 5
+) -> Finding:
     """Over the first `points` common points the gradient norm is below `ratio` of the benchmark's.
 
     The losses there have to agree within `loss` in the median: then the same error sends less gradient
     through the model, because part of it takes none. At most one norm may lie above the benchmark's.
+    Below `far` it is a finding of another symptom, and unknown here: one observation counts once.
     """
     found = pair(view, "grad_norm", points)
     losses = pair(view, "train/loss", points)
@@ -71,6 +74,8 @@ def grad_norm_below_at_start(view: View, ratio: float, loss: float, points: int 
     rest: dict[str, Any] = {"value": share, "threshold": ratio, "series": ("grad_norm", "train/loss")}
     if apart > loss:
         return unknown(f"{text}: too far apart to compare gradients")
+    if share < far:
+        return unknown(f"{text}: more than a part of the model", **rest)
     if share <= ratio and float(np.sort(shares)[-2]) < 1.0:
         return present(text, step=float(found.x[0]), where=places_of(found, 0), **rest)
     return absent(text, **rest)

@@ -92,9 +92,12 @@ def first_loss_differs(view: View, absolute: float, relative: float) -> Finding:
 
 @probe("grad_norm", "benchmark:grad_norm")
 def first_grad_norm_differs(
-    view: View, relative: float, loss_absolute: float = 0.005, loss_relative: float = 0.005
+    view: View, relative: float, loss_absolute: float = 0.005, loss_relative: float = 0.005, far: float = 0.0
 ) -> Finding:
-    """The gradient norm of the first step differs while its loss agrees."""
+    """The gradient norm of the first step differs while its loss agrees.
+
+    Unknown below `far` of the benchmark's, where `grad_norm_below_at_start` tells it: it counts once.
+    """
     loss = _first_differs(view, "train/loss", loss_absolute, loss_relative)
     if isinstance(loss, str):
         return unknown(loss)
@@ -109,6 +112,10 @@ def first_grad_norm_differs(
     rest: dict[str, Any] = {"value": share, "threshold": relative, "series": ("grad_norm", "train/loss")}
     if first.differs is None:
         return unknown(f"{first.text}; {SEED}", **rest)
+    if first.differs and len(first.pair) >= 5 and first.pair.run[0] < far * first.pair.bench[0]:
+        return unknown(
+            f"{first.text}: a small part of the benchmark's, which is a finding of its own", **rest
+        )
     if first.differs:
         return present(f"{first.text}; the losses agree", **first.rest, **rest)
     return absent(first.text, **rest)

@@ -408,8 +408,11 @@ def loss_falls_metric_flat(view: View, progress: float = 0.3, change: float = 0.
 
 
 @probe("train/loss", "eval/loss")
-def eval_never_learns(view: View, progress: float, share: float) -> Finding:
+def eval_never_learns(view: View, progress: float, share: float, some: float, worse: float) -> Finding:
     """No evaluation loss gets below `share` of the first training loss, while that loss falls by `progress`.
+
+    A fall by `some` is enough where evaluation ends `worse` times its first and above the first training
+    loss: of many classes a loss falls by little when much is learned.
 
     What is learned by heart first helps on held-out data and hurts them later. Where it never helps, held-out
     data are other ones, are processed otherwise, or carry other labels. Compared are the best evaluation and
@@ -427,6 +430,10 @@ def eval_never_learns(view: View, progress: float, share: float) -> Finding:
     rest: dict[str, Any] = {"value": best / first, "threshold": share, "series": ("train/loss", "eval/loss")}
     if best < share * first:
         return absent(words, **rest)
-    if train.end.value > (1 - progress) * first or situation.trained_start(view.run, train):
+    last, begin = float(held.y[-1]), float(held.y[0])
+    away = last > worse * max(begin, share * first) and last > first
+    if train.end.value > (1 - (some if away else progress)) * first or situation.trained_start(
+        view.run, train
+    ):
         return unknown(f"{words}: training itself has not come far enough", **rest)
     return present(words, where=last_place(held.series), **rest)

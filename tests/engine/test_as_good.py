@@ -64,6 +64,15 @@ def test_harm_that_shows_and_faults_of_the_code_are_told(
     assert as_good.NAME not in found.contributions
 
 
+def test_a_steady_pace_is_no_harm_where_the_end_is_as_good(base: RuleBase) -> None:
+    """It is harm to see where the end is not known to be as good."""
+    rules = replace(base, as_good=replace(GIVEN, pace=frozenset({"turns-up"})))
+    states = {"rate_differs": PRESENT, "turns_up": PRESENT}
+    assert 0.4 < first(rules, **states, worse=ABSENT).probability < 0.5
+    assert first(rules, **states, worse=UNKNOWN).probability > 0.5
+    assert first(base, **states, worse=ABSENT).probability > 0.5
+
+
 def test_of_some_causes_less_is_asked(base: RuleBase) -> None:
     """A dropout that raises the training loss is not blamed where what is evaluated is no worse."""
     given = replace(

@@ -180,6 +180,34 @@ def test_ranks_that_start_apart() -> None:
     assert state("ranks-first-loss-differs", run()) == "unknown"
 
 
+def test_ranks_that_exchange_no_gradients() -> None:
+    """After an exchange the norm is one on all ranks; one that differs at a few steps tells nothing."""
+    once = np.where(np.arange(50) == 7, NORM * 1.1, NORM)
+
+    assert state("ranks-gradients-differ", ranks("grad_norm", NORM, NORM * 1.1)) == "present"
+    assert state("ranks-gradients-differ", ranks("grad_norm", NORM, NORM)) == "absent"
+    assert state("ranks-gradients-differ", ranks("grad_norm", NORM, once)) == "unknown"
+    assert state("ranks-gradients-differ", ranks("train/loss", NORM, NORM * 1.1)) == "unknown"
+
+
+def test_weights_of_ranks_without_exchange_tell_nothing_of_the_start() -> None:
+    """Norms of the weights that are first logged after updates have parted by then."""
+    late = np.arange(20.0, 70.0)
+
+    def logged(grads: Any) -> Run:
+        both = (
+            {
+                "weight_norm": series("weight_norm", NORM * f, late, rank=i, file=f"rank{i}.log"),
+                "grad_norm": series("grad_norm", g, late, rank=i, file=f"rank{i}.log"),
+            }
+            for i, (f, g) in enumerate(zip((1.0, 1.1), grads, strict=True))
+        )
+        return run(ranks=dict(enumerate(both)))
+
+    assert state("ranks-first-loss-differs", logged((NORM, NORM * 1.1))) == "unknown"
+    assert state("ranks-first-loss-differs", logged((NORM, NORM))) == "present"
+
+
 def test_ranks_that_evaluate_differently() -> None:
     """Results differ at every evaluation, or agree; a single differing one is no sign."""
     once = np.where(np.arange(50) == 7, LOSS * 1.1, LOSS)

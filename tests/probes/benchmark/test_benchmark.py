@@ -530,6 +530,16 @@ def evaluated(length: int, epochs: int) -> Run:
     return run([series("train/loss", 2 * np.exp(-at / 150), at), series("eval/loss", np.ones(epochs), held)])
 
 
+def paced(pace: float, length: int, end: float = 1.0) -> Run:
+    """A run whose loss falls by so much in so many steps; twenty evaluations end at `end`."""
+    at = np.arange(1, length + 1)
+    loss = 1 + np.exp(-at / pace) + 0.005 * np.random.default_rng(3).normal(size=length)
+    held = np.linspace(2.0, end, 20)
+    return run(
+        [series("train/loss", loss, at), series("eval/loss", held, at[length // 20 - 1 :: length // 20])]
+    )
+
+
 CURVES: list[tuple[str, str, Run, Run]] = [
     ("first-loss-differs", "present", run(curves(0, MINE * 2)), BENCH),
     ("first-loss-differs", "present", run([series("train/loss", SHARED * 1.01)]), LOCKED),
@@ -555,7 +565,12 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ),  # neither apart nor equal
     ("loss-departs-after-first", "unknown", steps_apart(1.13, seed=2), steps_apart()),
     ("first-grad-norm-differs", "unknown", run(curves(0)[:3]), BENCH),
-    ("grad-norm-below-at-start", "present", run(curves(0, scale=0.33)), BENCH),
+    ("first-grad-norm-differs", "unknown", steps(norm=0.1), steps()),  # grad-norm-far-below-at-start tells it
+    ("grad-norm-far-below-at-start", "present", run(curves(0, scale=0.1)), BENCH),
+    ("grad-norm-far-below-at-start", "absent", run(curves(0, scale=0.6)), BENCH),
+    ("grad-norm-far-below-at-start", "unknown", run(curves(0, MINE * 3, scale=0.1)), BENCH),
+    ("grad-norm-below-at-start", "present", run(curves(0, scale=0.5)), BENCH),
+    ("grad-norm-below-at-start", "unknown", run(curves(0, scale=0.1)), BENCH),
     ("grad-norm-below-at-start", "absent", run(curves(0)), BENCH),
     ("grad-norm-below-at-start", "unknown", run(curves(0, MINE * 3, scale=0.33)), BENCH),
     ("second-loss-differs", "present", steps(second=1.05), steps()),
@@ -632,6 +647,15 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("final-loss-above-benchmark", "present", run(curves(0, np.maximum(MINE, 0.9))), BENCH),
     ("final-loss-above-benchmark", "absent", run(curves(0)), BENCH),
     ("final-loss-above-benchmark", "unknown", run(), BENCH),
+    # half as fast over twice the steps: the same end
+    ("final-loss-above-benchmark", "absent", paced(300, 600), paced(150, 300)),
+    ("final-loss-above-benchmark", "present", paced(300, 300), paced(150, 300)),
+    ("final-loss-above-benchmark", "present", paced(300, 600, end=1.3), paced(150, 300)),
+    ("slower-than-benchmark", "unknown", paced(300, 600), paced(150, 300)),
+    ("slower-than-benchmark", "present", paced(300, 600, end=1.3), paced(150, 300)),
+    # without a metric the evaluation loss can only say that nothing is worse
+    ("final-metric-below-benchmark", "absent", paced(300, 600), paced(150, 300)),
+    ("final-metric-below-benchmark", "unknown", paced(300, 600, end=1.3), paced(150, 300)),
     ("final-loss-far-above-benchmark", "present", run(curves(0, np.maximum(MINE, 0.9))), BENCH),
     ("final-loss-far-above-benchmark", "absent", run(curves(0, 1.2 * MINE)), BENCH),
     ("final-loss-far-above-benchmark", "unknown", run(), BENCH),

@@ -119,6 +119,8 @@ def test_training_that_is_harder_than_evaluation(train: Any, held_out: Any, expe
         (FALLING, [2.3, 2.5, 2.9, 3.3, 3.8, 4.2], "present"),
         (FALLING, [2.0, 1.6, 1.5, 1.9, 2.8, 3.6], "absent"),
         (np.linspace(2.3, 1.9, 60), [2.3, 2.5, 2.9, 3.3, 3.8, 4.2], "unknown"),
+        (np.linspace(5.3, 3.8, 60), [5.3, 5.9, 6.2, 6.3, 6.2, 6.2], "present"),  # of 200 classes
+        (np.linspace(5.3, 3.8, 60), [5.4, 5.4, 5.5, 5.4, 5.5, 5.4], "unknown"),
         (-FALLING, [2.3, 2.5, 2.9, 3.3, 3.8, 4.2], "unknown"),
     ],
 )
