@@ -11,6 +11,7 @@ import numpy as np
 from ..engine.model import Place, State
 from . import settings as names
 from .config.values import number_of, says
+from .curves.rate_course import begins_anew
 from .registry import Finding, View, absent, place, place_of, present, probe, unknown
 from .run import RANK_PART, Event, Floats, Run, Series
 
@@ -236,6 +237,9 @@ def _early_stopping(run: Run) -> str | None:
     return None
 
 
+_BROKEN_OFF = 0.2  # of the peak: as `share` of lr-begins-anew
+
+
 @probe()
 def resumed(view: View) -> Finding:
     """The run was continued from a checkpoint."""
@@ -256,6 +260,8 @@ def resumed(view: View) -> Finding:
             # a resumed run, or the part of a log that somebody kept
             text = f"the log begins at step {first_step:g}, it has a point every {interval:g} steps"
             return unknown(text, value=first_step, step=first_step, where=(place(series, 0),))
+        if (anew := begins_anew(view.run, _BROKEN_OFF)) is not None:
+            return unknown(f"the log begins at step {first_step:g}, but {anew[1]}", value=first_step)
         return absent(f"the log begins at step {first_step:g} and goes on without a break", value=first_step)
     return unknown("no curve over steps shows where training began")
 

@@ -187,6 +187,48 @@ def lr_restarts(view: View, ratio: float, points: int = 6) -> Finding:
     return present(f"{text}; configured is {says(scheduler)}", **rest)
 
 
+def begins_anew(run: Run, share: float, points: int = 5) -> tuple[int, str] | None:
+    """Where the learning rate begins again as it began, broken off above `share` of its peak; and a sentence.
+
+    A schedule that is meant to come again comes down first. The first `points` rates have to come again one
+    by one, not all of them equal, at the same distances of steps.
+    """
+    lr = curve(run)
+    if lr is None or len(lr.values) < 3 * points or lr.peak <= 0:
+        return None
+    start, gaps = lr.values[:points], np.diff(lr.steps)[: points - 1]
+    if np.ptp(start) <= 0.1 * lr.peak or np.any(gaps <= 0):
+        return None
+    for i in range(2 * points, len(lr.values) - points + 1):
+        before, again = lr.values[i - 1], lr.values[i : i + points]
+        if before < share * lr.peak or abs(again[0] - before) <= 0.1 * before:
+            continue
+        if np.all(np.abs(again - start) <= 0.01 * lr.peak) and np.array_equal(
+            np.diff(lr.steps[i : i + points]), gaps
+        ):
+            text = (
+                f"the learning rate is {before:g} before step {lr.steps[i]:g} and goes on from {again[0]:g}"
+                f" as at the beginning, {points} points long"
+            )
+            return i, text
+    return None
+
+
+@probe()
+def lr_begins_anew(view: View, share: float) -> Finding:
+    """The schedule is broken off and runs through its first steps a second time."""
+    lr = curve(view.run)
+    if lr is None or len(lr.values) < 15:
+        return unknown("fewer than 15 points of the learning rate are logged")
+    found = begins_anew(view.run, share)
+    if found is None:
+        return absent("the first rates do not come again before the schedule is through", series=(CURVE,))
+    scheduler = view.run.settings.get("lr_scheduler")
+    if (scheduler is not None and scheduler.value in _RESTARTING) or _cycles(view.run):
+        return unknown(f"{found[1]}; the schedule is meant to come again", series=(CURVE,))
+    return present(found[1], **seen_at(lr, found[0], step=float(lr.steps[found[0]])))
+
+
 def _cycles(run: Run) -> bool:
     """`num_cycles: 3`, `cycle_limit: 2`, `T_mult: 2`: the schedule is meant to come again."""
     for setting in run.raw_settings:

@@ -175,10 +175,17 @@ _OF_ONE = frozenset(
 )
 
 
-def _models_language(run: Run) -> bool:
-    """Whether a perplexity is logged, and nothing of how gradients are clipped."""
+# rate times clipping threshold: how far one of those steps goes at most
+_REACH = _CLIPPED * 0.25
+
+
+def _models_language(run: Run, rate: float) -> bool:
+    """Whether a perplexity is logged, and the clipping, where it is known, leaves steps as short as usual."""
     told = any(name.endswith("/perplexity") for name in run.series)
-    return told and number_of(run, "max_grad_norm") is None
+    clipped = number_of(run, "max_grad_norm")
+    if clipped is None or clipped <= 0:
+        return told and "max_grad_norm" not in run.settings and family(run) is None
+    return told and rate * clipped <= _REACH
 
 
 def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = False) -> Finding:
@@ -196,7 +203,7 @@ def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = 
         )
     low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
     name = kind or "any optimizer"
-    if kind is None and high <= value <= _CLIPPED and _models_language(view.run):
+    if kind != "adam" and high <= value <= _CLIPPED and _models_language(view.run, value):
         return unknown(f"{text}; SGD with clipped gradients trains recurrent language models so", **rest)
     if value >= high:
         return present(f"{text}, {what} for {name} ({high:g})", value=value, threshold=high, **rest)

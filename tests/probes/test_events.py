@@ -115,6 +115,9 @@ def test_whether_the_run_was_resumed() -> None:
     assert state("run-resumed", run([series("train/loss", LOSS)])) == "absent"
     assert state("run-resumed", run([series("train/loss", LOSS, steps=np.arange(50) + 5000)])) == "unknown"
     assert state("run-resumed", run()) == "unknown"
+    rates = np.tile(np.minimum(1.0, (np.arange(25) + 1) / 5) * (1 - np.arange(25) / 50), 2)
+    anew = [series("train/loss", LOSS), series("learning_rate", rates)]
+    assert state("run-resumed", run(anew)) == "unknown"
 
 
 # ------------------------------------------------------------------------------------------------- ranks

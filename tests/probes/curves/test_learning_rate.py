@@ -24,6 +24,12 @@ def warm(values: Any, steps: int = 10) -> Any:
     return values * np.minimum(1.0, (T + 1) / steps)
 
 
+def broken_off(at: int) -> Any:
+    """Warm-up and a fall to zero in a hundred steps, begun anew after `at` of them."""
+    place = np.where(at <= T, T - at, T)
+    return 1e-3 * np.minimum(1.0, (place + 1) / 10) * np.clip(1 - place / 100, 0.0, 1.0)
+
+
 CONSTANT = np.full(N, 1e-3)
 COSINE = 0.5e-3 * (1 + np.cos(np.pi * T / N))
 LINEAR = 1e-3 * (1 - T / N)
@@ -186,6 +192,12 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-restarts", "absent", made(RESTARTS, {"lr_scheduler": "cosine", "num_cycles": 4})),
     ("lr-restarts", "absent", made(warm(COSINE), {"lr_scheduler": "cosine"})),
     ("lr-restarts", "unknown", made(RESTARTS)),
+    ("lr-begins-anew", "present", made(broken_off(50))),
+    ("lr-begins-anew", "absent", made(broken_off(92))),  # down to a tenth first: meant to come again
+    ("lr-begins-anew", "absent", made(warm(COSINE))),
+    ("lr-begins-anew", "absent", made(CONSTANT)),
+    ("lr-begins-anew", "unknown", made(broken_off(50), {"lr_scheduler": "cosine-restarts"})),
+    ("lr-begins-anew", "unknown", run()),
     ("lr-jumps-at-resume", "present", made(JUMP, events=RESUME)),
     ("lr-jumps-at-resume", "present", made(JUMP, events=SAVED)),
     ("lr-jumps-at-resume", "absent", made(COSINE, events=SAVED)),
@@ -369,6 +381,15 @@ def test_rates_of_recurrent_language_models(value: float, others: list[str], sta
     curves = [lr(np.full(N, value)), *(series(name, np.linspace(300, 100, N)) for name in others)]
 
     assert str(rate_size.lr_very_large(View(run(curves)), adam=0.1, sgd=10.0).state) == state
+
+
+@pytest.mark.parametrize(("clip", "state"), [(0.25, "unknown"), (1.0, "present"), (None, "present")])
+def test_a_clipped_step_of_a_recurrent_language_model(clip: float | None, state: str) -> None:
+    """20 times 0.25 is PyTorch's own example; without so low a threshold it is far too much."""
+    curves = [lr(np.full(N, 20.0)), series("eval/perplexity", np.linspace(300, 100, N))]
+    made = run(curves, {"optimizer": "sgd", "max_grad_norm": clip})
+
+    assert str(rate_size.lr_very_large(View(made), adam=0.1, sgd=4.0).state) == state
 
 
 @pytest.mark.parametrize(
