@@ -334,6 +334,8 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
     value, text, rest = peak
     if value == 0:
         return unknown(f"{text}: it is zero, not small", value=value, **rest)
+    if value < 0:
+        return unknown(f"{text}: it is below zero, not small", value=value, **rest)
     lr = curve(view.run)
     wanted = number_of(view.run, "learning_rate")
     if lr is not None and wanted is not None and lr.peak == value < 0.2 * wanted:

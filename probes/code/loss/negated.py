@@ -116,7 +116,7 @@ def _returns_negated(source: Script) -> Finding:
 
 @probe()
 def optimizer_maximises(view: View) -> Finding:
-    """`maximize=True` on the optimizer of a loss."""
+    """`maximize=True` on the optimizer of a loss, or a rate below zero, which Keras takes."""
     return first(view, _maximises, "the scripts build no optimizer")
 
 
@@ -125,4 +125,8 @@ def _maximises(source: Script) -> Finding | None:
     for call in built:
         if is_true(keyword(call, "maximize")) and losses(source):
             return at(source, call, "the optimizer climbs the loss instead of descending it")
+        rate = next((r for n in ("learning_rate", "lr") if (r := keyword(call, n)) is not None), None)
+        if isinstance(rate, ast.UnaryOp) and isinstance(rate.op, ast.USub):
+            if isinstance(rate.operand, ast.Constant) and rate.operand.value:
+                return at(source, call, "the learning rate is below zero: each step climbs the loss")
     return ok(source, built[0], "the optimizer descends") if built else None

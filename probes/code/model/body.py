@@ -15,6 +15,7 @@ from ..shared.sides import either
 from ..tensorflow.slips import one_cell_for_all
 from .each_round import one_in_all_rounds
 from .in_a_row import in_a_row
+from .one_for_two import layer_is_another
 from .reused import layer_reused
 from .zero_starts import is_of_output
 
@@ -103,10 +104,9 @@ def _shared(source: Script) -> Finding | None:
 
 @probe()
 def layer_repeated(view: View) -> Finding:
-    """A list of layers, or a loop over their settings, has one layer several times: `[Layer()] * n`."""
-    return first(
-        view, either(_repeated, layer_reused, one_cell_for_all), "the scripts make no list of layers"
-    )
+    """One layer stands in several places: `[Layer()] * n`, a loop over settings, `self.two = self.one`."""
+    looks = either(_repeated, layer_reused, one_cell_for_all, layer_is_another)
+    return first(view, looks, "the scripts make no list of layers")
 
 
 def _repeated(source: Script) -> Finding | None:

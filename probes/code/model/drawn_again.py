@@ -19,6 +19,7 @@ _OTHERS = re.compile(r"(?i)opt|sched|scaler|ema|swa|teacher|target|average|proce
 _STARTS = re.compile(
     r"(?i)^_?(?:weights?_init|init(?:iali[sz]e)?_?(?:weights?|params?|parameters)?|reset_parameters)_?$"
 )
+_MOVES = ("to", "cuda", "npu", "cpu", "float", "eval", "train")
 _OVER = ("modules", "named_modules", "cells_and_names", "cells", "parameters", "named_parameters")
 _DRAWS = re.compile(
     r"^(?:(?:xavier|kaiming|trunc)_(?:normal|uniform)_|normal_|uniform_|orthogonal_|reset_parameters|_init_weights)$"
@@ -175,12 +176,43 @@ def _goes_over(source: Script, loop: ast.For, owner: str) -> bool:
     return False
 
 
+def root_of(node: ast.expr) -> ast.expr:
+    """What a chain begins with: `net` of `net.get_layer("words").weight[0]`, `build()` of `build().words`."""
+    while True:
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            return node
+
+
+def _made_by_function(source: Script, made: ast.expr) -> bool:
+    """`build_model(...)`, a function of the script that gives back what it makes anew."""
+    name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else ""
+    functions = flow(source).functions.get(name, [])
+    return len(functions) == 1 and any(
+        isinstance(v, ast.Call) and re.search(r"Model|Net|Sequential", last_name(v.func)) is not None
+        for r in of(functions[0], ast.Return)
+        if r.value is not None
+        for v in [r.value, *flow(source).values(r.value, 2)]
+    )
+
+
 def loaded_on_the_spot(source: Script) -> Finding | None:
     """`resnet50().load_state_dict(state)`: the model that gets the weights is thrown away."""
-    for call in source.named("load_state_dict", "load_weights"):
+    for call in source.named("load_state_dict", "load_weights", "set_weights"):
         made = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if not isinstance(made, ast.Call):
+        if made is None:
             continue
+        if isinstance(source.parents.get(call), ast.Expr) and _made_by_function(source, root_of(made)):
+            return at(source, call, "the weights go into a model that is made for it, and nobody keeps it")
+        if not isinstance(made, ast.Call) or last_name(call.func) == "set_weights":
+            continue
+        while last_name(made.func) in _MOVES and isinstance(made.func, ast.Attribute):
+            if not isinstance(made.func.value, ast.Call):
+                break
+            made = made.func.value  # `Net().to(device)`
         name = last_name(made.func)
         of_script = name in source.classes and source.classes[name] in source.modules
         of_library = re.match(

@@ -9,6 +9,7 @@ from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
+from .pretrained import own_weights
 
 _PARAMETERS = ("parameters", "named_parameters", "modules", "named_modules", "children", "named_children")
 _HEADED = re.compile(r"For\w*(?:Classification|QuestionAnswering|MultipleChoice)\b")
@@ -149,7 +150,8 @@ def _is_pretrained(source: Script, held: ast.expr) -> bool:
     if any(f"{text}.".startswith(f"{g}.") for g in moved):
         return True  # `net.encoder = masked.encoder`, which was trained before
     # a table of an encoder whose weights are loaded: `net.encoder.tok`, `net.encoder.load_state_dict`
-    return any(f"{text}.".startswith(f"{source.owner(c)}.") for c in source.named("load_state_dict"))
+    loaded = (c for c in source.named("load_state_dict") if not own_weights(source, c))
+    return any(f"{text}.".startswith(f"{source.owner(c)}.") for c in loaded)
 
 
 def _of_class(source: Script, held: ast.expr) -> list[ast.expr]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name
@@ -11,7 +12,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
-from .drawn_again import drawn_again, loaded_on_the_spot
+from .drawn_again import drawn_again, loaded_on_the_spot, root_of
 
 _MODEL = re.compile(r"(?:^|_)(?:model|net|network|module|backbone|encoder|resnet|bert|unet)\d*$")
 _READS = ("load_checkpoint", "load_file", "load_state_dict_from_url")
@@ -56,8 +57,10 @@ def _never_put(source: Script) -> Finding | ast.AST | None:
         call = _read(node.value)
         if call is None:
             continue
-        read = last_name(call.func) in _READS or _reads_weights(call)
-        if not read or not isinstance(node.targets[0], ast.Name):
+        if not isinstance(node.targets[0], ast.Name):
+            continue
+        named = node.targets[0].id
+        if not (last_name(call.func) in _READS or _reads_weights(call, named)):
             continue
         if last_name(call.func) == "load_checkpoint" and (
             len(call.args) > 1 or keyword(call, "net") is not None
@@ -82,13 +85,19 @@ def _read(value: ast.expr) -> ast.Call | None:
     return value if isinstance(value, ast.Call) else None
 
 
-def _reads_weights(call: ast.Call) -> bool:
-    """`torch.load(cfg.backbone)`: weights by the name of their file, no data."""
-    return (
-        unparse(call.func) == "torch.load"
-        and bool(call.args)
-        and bool(_WEIGHTS.search(unparse(call.args[0])))
-    )
+_VECTORS = re.compile(r"(?i)vectors|glove|word2vec|fasttext|embedding_?(?:matrix|weights)")
+_STATE = re.compile(r"(?i)^(?:state(?:_?dict)?|weights|ckpt|checkpoint|pretrained)$")
+
+
+def _reads_weights(call: ast.Call, name: str) -> bool:
+    """`torch.load(cfg.backbone)`, `state = torch.load(path)`: weights by a name, no data; word vectors."""
+    reader = unparse(call.func)
+    if reader not in ("torch.load", "np.load", "numpy.load") or not call.args:
+        return False
+    path = unparse(call.args[0])
+    if _VECTORS.search(name) and _VECTORS.search(path):
+        return True
+    return reader == "torch.load" and bool(_WEIGHTS.search(path) or _STATE.search(name))
 
 
 def unused(source: Script, node: ast.Assign, name: str, depth: int = 3) -> bool:
@@ -115,6 +124,21 @@ def saved_here(source: Script, path: ast.expr) -> bool:
     return unparse(path) in map(unparse, given) or (isinstance(path, ast.Constant) and path.value in named)
 
 
+def own_weights(source: Script, call: ast.Call) -> bool:
+    """What `load_state_dict` gets comes from this training: a file that it writes, a state that it took."""
+    given = call.args[0] if call.args else None
+    while isinstance(given, ast.Subscript):
+        given = given.value
+    if given is None:
+        return False
+    ways = [given, *flow(source).values(given, 4)]
+    inside = [c for w in ways for c in of(w, ast.Call)]
+    read = [c for c in inside if last_name(c.func) in ("load", "load_file", "load_checkpoint") and c.args]
+    if read:
+        return all(saved_here(source, c.args[0]) for c in read)
+    return any(last_name(c.func) == "state_dict" for c in inside)
+
+
 def _hands_on(source: Script, use: ast.Name) -> bool:
     """Anything but its size, its keys, an entry taken out, or a test."""
     for parent in source.above(use):
@@ -136,15 +160,13 @@ def _hands_on(source: Script, use: ast.Name) -> bool:
 def _made_anew(source: Script) -> Finding | ast.AST | None:
     """`net.load_state_dict(...)`, and then `net = resnet18(...)` in the same function."""
     seen = None
-    for call in source.named("load_state_dict", "load_weights", "load_param_into_net"):
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if last_name(call.func) == "load_param_into_net" and call.args:
-            owner = call.args[0]
-        if not isinstance(owner, ast.Name) or not _MODEL.search(owner.id.lower()):
+    for call, owner in _filled(source):
+        if not _MODEL.search(owner.id.lower()):
             continue
         seen = seen or call
         scope = source.function_around(call) or source.tree
-        block = [source.parents.get(p) for p in source.above(call) if isinstance(p, ast.stmt)]
+        around = [p for p in (call, *source.above(call)) if isinstance(p, ast.stmt)]
+        block = [source.parents.get(p) for p in around]
         for node in walk(scope):
             later = isinstance(node, ast.Assign) and node.lineno > call.lineno
             if not later or not isinstance(node, ast.Assign) or source.parents.get(node) not in block:
@@ -156,9 +178,10 @@ def _made_anew(source: Script) -> Finding | ast.AST | None:
                 and call.lineno < n.lineno < node.lineno
                 for n in of(scope, ast.Name)
             )  # fmt: skip
-            built = isinstance(node.value, ast.Call) and source.loops_around(node) == source.loops_around(
-                call
-            )
+            loops, outer = source.loops_around(call), source.loops_around(node)
+            if isinstance(call, ast.Assign) and len(loops) == len(outer) + 1:
+                loops = loops[1:]  # row by row
+            built = isinstance(node.value, ast.Call) and outer == loops
             if same and built and not used and not between and not _has_it(source, node.value, owner.id):
                 return at(
                     source,
@@ -166,6 +189,27 @@ def _made_anew(source: Script) -> Finding | ast.AST | None:
                     f"the model is made anew after the weights of line {call.lineno} were loaded",
                 )
     return seen
+
+
+def _filled(source: Script) -> Iterator[tuple[ast.Call | ast.Assign, ast.Name]]:
+    """Where weights are put into a model or a part of it, and the name of the model.
+
+    `net.load_state_dict(...)`, `net.get_layer("words").set_weights(...)`, `net.words.weight[i] = vector`.
+    """
+    for call in source.named("load_state_dict", "load_weights", "load_param_into_net", "set_weights"):
+        owner: ast.expr | None = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if last_name(call.func) == "load_param_into_net" and call.args:
+            owner = call.args[0]
+        elif last_name(call.func) == "set_weights" and owner is not None:
+            owner = root_of(owner)
+        if isinstance(owner, ast.Name):
+            yield call, owner
+    for node in source.of(ast.Assign):
+        target = node.targets[0]
+        if re.search(r"\.weight(?:\.data)?(?:\[.*\])?$", unparse(target)):
+            root = root_of(target)
+            if isinstance(root, ast.Name) and root.id != "self":
+                yield node, root
 
 
 def _has_it(source: Script, made: ast.expr, name: str) -> bool:

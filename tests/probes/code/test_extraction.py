@@ -130,3 +130,24 @@ def test_a_cut_in_a_script_without_functions(text: str, cut: bool) -> None:
 def test_a_sign_in_a_script_without_functions(backward: str, turned: bool) -> None:
     found = code_negated._loss_negated(script(FLAT.replace("{backward}", backward)))
     assert (found is not None and found.state is State.PRESENT) is turned
+
+
+KEPT = """
+    torch.save(net.state_dict(), 'best.pt')
+net.load_state_dict(torch.load({path}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("load", "found"),
+    [
+        (KEPT.replace("{path}", "'best.pt'"), True),
+        (KEPT.replace("{path}", "args.start"), False),
+        ("\n    best = net.state_dict()\nnet.load_state_dict(best)\n", True),
+    ],
+)
+def test_what_the_script_wrote_itself_was_not_trained_elsewhere(load: str, found: bool) -> None:
+    text = PROGRAM.replace("{frozen}", "for p in net.body.parameters():\n    p.requires_grad = False")
+    text = text.replace("{wrapped}", "model = net").replace("{given}", "net.parameters()").rstrip() + load
+    held = code_frozen.freezes_untrained(script(text))
+    assert (held is not None and held.state is State.PRESENT) is found

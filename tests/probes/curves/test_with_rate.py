@@ -136,3 +136,9 @@ def test_a_mean_over_the_end_of_the_last_epoch_makes_no_pattern() -> None:
     for window, expected in (("mean-since-last", "absent"), ("point", "present")):
         curve = series("train/loss", loss, steps, epochs=epoch, window=window)
         assert state(epochs.epoch_sawtooth(View(run([curve])))) == expected
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(-1e-3, "unknown"), (1e-7, "present"), (1e-3, "absent")])
+def test_a_rate_below_zero_is_not_small(rate: float, expected: str) -> None:
+    settings = {"learning_rate": rate, "optimizer": "adam"}
+    assert state(rate_size.lr_small(View(run(settings=settings)), adam=5e-5, sgd=5e-4)) == expected
