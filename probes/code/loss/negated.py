@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from ....engine.model import State
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
@@ -116,7 +117,7 @@ def _returns_negated(source: Script) -> Finding:
 
 @probe()
 def optimizer_maximises(view: View) -> Finding:
-    """`maximize=True` on the optimizer of a loss, or a rate below zero, which Keras takes."""
+    """`maximize=True` on the optimizer of a loss, a rate below zero, all gradients turned before the step."""
     return first(view, _maximises, "the scripts build no optimizer")
 
 
@@ -129,4 +130,35 @@ def _maximises(source: Script) -> Finding | None:
         if isinstance(rate, ast.UnaryOp) and isinstance(rate.op, ast.USub):
             if isinstance(rate.operand, ast.Constant) and rate.operand.value:
                 return at(source, call, "the learning rate is below zero: each step climbs the loss")
+    if built and source.steps and (turned := _gradients_turned(source)) is not None:
+        return at(
+            source, turned, "the sign of every gradient is turned before the step, which climbs the loss"
+        )
     return ok(source, built[0], "the optimizer descends") if built else None
+
+
+def _gradients_turned(source: Script) -> ast.AST | None:
+    """`for p in model.parameters(): p.grad.neg_()`, on no condition but that there is a gradient.
+
+    Left aside: a program that turns some other sign on the way, as in unlearning or adversarial training.
+    """
+    if re.search(r"(?i)unlearn|ascent|revers|advers|forget|generator", source.text):
+        return None
+    descends = _loss_negated(source)
+    if descends is None or descends.state is not State.ABSENT:
+        return None
+    for loop in source.of(ast.For):
+        if not re.search(r"\.parameters\(\)$", unparse(loop.iter)) or not isinstance(loop.target, ast.Name):
+            continue
+        body = loop.body
+        if len(body) == 1 and isinstance(body[0], ast.If) and ".grad" in unparse(body[0].test):
+            body = body[0].body
+        grad = f"{loop.target.id}.grad"
+        turns = (
+            rf"{re.escape(grad)}(?:\.data)?\.(?:neg_\(\)|mul_\(-1(?:\.0)?\))",
+            rf"{re.escape(grad)}(?:\.data)? (?:= -{re.escape(grad)}(?:\.data)?|\*= -1(?:\.0)?)",
+        )
+        turned = [s for s in body if any(re.fullmatch(t, unparse(s)) for t in turns)]
+        if len(turned) == 1:
+            return turned[0]
+    return None

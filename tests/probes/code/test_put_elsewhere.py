@@ -108,3 +108,36 @@ def test_a_rate_below_zero(rate: str, found: bool) -> None:
     text = KERAS.replace("{line}", SET).replace("{rate}", rate)
     held = _maximises(Script("train.py", text, ast.parse(text)))
     assert (held is not None and held.state is State.PRESENT) is found
+
+
+TURNED = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+model = nn.Linear(4, 2)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    opt.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    {back}.backward()
+    for p in model.parameters():
+        {turn}
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "back", "found"),
+    [
+        ("p.grad.neg_()", "loss", True),
+        ("p.grad = -p.grad", "loss", True),
+        ("if p.grad is not None:\n            p.grad.mul_(-1.0)", "loss", True),
+        ("p.grad.mul_(0.5)", "loss", False),
+        ("p.grad.neg_()", "(-loss)", False),  # turned twice
+        ("if p.dim() > 1:\n            p.grad.neg_()", "loss", False),
+    ],
+)
+def test_gradients_turned_before_the_step(turn: str, back: str, found: bool) -> None:
+    text = TURNED.replace("{turn}", turn).replace("{back}", back)
+    held = _maximises(Script("train.py", text, ast.parse(text)))
+    assert (held is not None and held.state is State.PRESENT) is found
