@@ -141,6 +141,7 @@ MODULES = (
     "config.surroundings",
     "config.versions",
     "curves.course",
+    "curves.decoded",
     "curves.epochs",
     "curves.eval_relations",
     "curves.floors",

@@ -35,7 +35,7 @@ _UNITS = frozenset(
     {"mm", "cm", "m", "km", "ml", "l", "g", "kg", "ms", "s", "sec", "h", "min", "days", "w"}
     | {"kw", "mw", "wh", "kwh", "mwh", "c", "k", "f", "deg", "px", "db", "usd", "eur", "gbp"}
 )
-_WITH_UNIT = frozenset({"mae", "rmse"})
+_WITH_UNIT = frozenset({"mae", "rmse", "mpjpe", "epe", "displacement"})
 # Measures of the first k places of a ranking, with their k: "hit@10", "ndcg_at_k", "hr10".
 _RANKED = {
     "hit": "hit_rate",

@@ -1,7 +1,8 @@
 """What stands for the loss in a run that logs none: a perplexity, bits, a log-likelihood, a squared error.
 
 Each is the loss in another unit: perplexity = exp(nats per token), bits = nats / ln 2 (MacKay, Information
-Theory, 2003, section 2.4), log-likelihood = -nats; a mean squared error is what least squares minimises.
+Theory, 2003, section 2.4), log-likelihood = -nats; a mean squared or
+absolute error is what regressions minimise.
 Likewise the share of wrong answers stands for the accuracy, and a column "eta" for the learning rate.
 """
 
@@ -31,6 +32,7 @@ _LOSS: dict[str, tuple[str, Callable[[Floats], Floats]]] = {
     "log_likelihood": ("minus", np.negative),
     "mse": ("", lambda v: v),
     "rmse": ("the square of", np.square),
+    "mae": ("", lambda v: v),
 }
 SPLITS = ("train", "eval")
 # An "error" alone may be any distance; these are shares of wrong answers.
@@ -98,8 +100,8 @@ def _loss(curves: dict[str, Series]) -> list[str]:
     """
     if any(name.startswith(tuple(f"{s}/loss" for s in SPLITS)) for name in curves):
         return []
-    known = (q for q in _LOSS if any(f"{s}/{q}" in curves for s in SPLITS))
-    quantity = next(known, None)
+    known = [q for q in _LOSS if any(f"{s}/{q}" in curves for s in SPLITS)]
+    quantity = max(known, key=lambda q: sum(f"{s}/{q}" in curves for s in SPLITS), default=None)
     if quantity is None:
         return []
     words, convert = _LOSS[quantity]

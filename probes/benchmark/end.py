@@ -9,6 +9,7 @@ import numpy as np
 from ...engine.model import Place
 from ..assembly import names as quantities
 from ..config.values import number_of
+from ..curves.situation import ERRORS
 from ..curves.stats import noise
 from ..registry import Finding, View, absent, any_of, place, present, probe, unknown
 from ..run import Series
@@ -90,8 +91,15 @@ METRICS = (
     "mrr",
     "hit_rate",
     "recall",
+    "chrf",
+    "auprc",
+    "correlation",
 )
-LOWER = ("error", "wer", "perplexity", "bits", "rmse", "mse", "mae", "mape")
+LOWER = (
+    "error",
+    *(e for e in ERRORS if e not in ("error", "mae", "mape")),
+    *("perplexity", "bits", "rmse", "mse", "mae", "mape"),
+)
 
 
 def metric_of_both(view: View) -> str | None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+import numpy as np
+
+from ...engine.model import State
 from .. import settings as names
 from ..readers.script import DEFAULT
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
@@ -40,14 +44,28 @@ def _of_two_modules(one: Configured, other: Configured) -> bool:
 def regularisation_large(
     view: View, weight_decay: float, sgd: float, dropout: float, smoothing: float
 ) -> Finding:
-    """Weight decay (`sgd`: its limit under SGD), dropout or label smoothing above its limit."""
-    return any_of(
+    """Weight decay (`sgd`: its limit under SGD), dropout or label smoothing above its limit.
+
+    What learns its training data to the last one all the same is not held back by any of them.
+    """
+    found = any_of(
         (
             setting_above(view, "weight_decay", weight_decay, sgd),
             setting_above(view, "dropout", dropout),
             setting_above(view, "label_smoothing", smoothing),
         )
     )
+    right = view.run.series.get("train/accuracy")
+    if found.state is State.PRESENT and right is not None and len(right.values) >= 5:
+        level = float(np.median(right.values[-max(1, len(right.values) // 5) :]))
+        if level >= FITTED:
+            return replace(
+                found, state=State.UNKNOWN, why=f"{found.why}; and yet train/accuracy ends at {level:.4g}"
+            )
+    return found
+
+
+FITTED = 0.995  # nearly all training samples are answered right
 
 
 @probe("config:max_grad_norm")

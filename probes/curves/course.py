@@ -32,10 +32,26 @@ def _rise(run: Run, curve: Shape, rise: float, tail: float = 0.2) -> Rise | None
         return None
     if found.best.last > 0 and situation.restarts_configured(run):
         return None
+    if _harder_data(run, curve, found):
+        return None
     if situation.rate_jumps(run, curve.step(found.best.last), curve.step(-1), 3.0):
         warm = situation.rate_jumps(run, curve.step(0), curve.step(found.best.last), 3.0)
         return found if warm and not _rate_fell(run, curve.step(found.best.last)) else None
     return found
+
+
+def _harder_data(run: Run, curve: Shape, found: Rise) -> bool:
+    """Whether data got harder, not the model worse: evaluation ends at its best, training below its start.
+
+    So it is with a curriculum, larger pictures or more noise from some step on.
+    """
+    series = run.series.get("eval/loss")
+    held = shape(series) if series is not None else None
+    if held is None or held.series.unit != curve.series.unit or found.end.value > curve.start.value:
+        return False
+    early = held.x <= curve.step(found.onset)
+    before, after = held.y[early], held.y[~early]
+    return len(before) >= 2 and len(after) >= 3 and held.end.value < 0.98 * float(np.min(before))
 
 
 def _rate_fell(run: Run, until: float) -> bool:

@@ -248,6 +248,31 @@ def training_is_harder(view: View, gap: float) -> Finding:
     return found(words, where=(*last_place(train), *last_place(held)), **rest)
 
 
+@probe("train/accuracy", "eval/accuracy", "eval/loss")
+def as_unsure_as_labels(view: View, gap: float, share: float) -> Finding:
+    """Where training scores `gap` less than evaluation: whether evaluation is as unsure as wrong labels make.
+
+    A model that cannot learn its wrong labels by heart learns how many there are: of the class that is right
+    it is as sure as the labels are, p, and loses -ln p at clean samples. Less than `share` of that for the
+    accuracy in training says that its labels are right and its inputs are harder: mixed, cut, dropped.
+    """
+    run = view.run
+    train, held, loss = run.series["train/accuracy"], run.series["eval/accuracy"], run.series["eval/loss"]
+    if min(len(finite(train)), len(finite(held)), len(finite(loss))) < 5:
+        return unknown("fewer than 5 values of an accuracy or of the evaluation loss")
+    low, high, level = _end(train)[0], _end(held)[0], reached(loss)
+    if high - low < gap or not 0 < low < 1:
+        return unknown(
+            f"train/accuracy ends at {low:.4g}, eval/accuracy at {high:.4g}: training is no harder"
+        )
+    bound = share * -math.log(low)
+    words = f"train/accuracy ends at {low:.4g}, eval/accuracy at {high:.4g} with a loss of {level:.4g}"
+    rest: dict[str, Any] = {"value": level, "threshold": bound, "series": (train.name, loss.name)}
+    if level >= bound:
+        return found(words, where=last_place(loss), **rest)
+    return absent(f"{words}: as many wrong labels would have made it unsure", **rest)
+
+
 def _end(series: Series, part: float = 0.3) -> tuple[float, float]:
     """The mean of the last part of a metric and its standard error."""
     values = finite(series)

@@ -6,6 +6,7 @@ An evaluation is judged against training here, never alone.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,12 @@ from ..config.values import number_of
 from ..registry import Finding, View, absent, place, present, unknown
 from ..run import Run, Series
 from . import situation, stats
+from .decoded import DECODED
 from .judging import is_mean_of_epochs, probe
 from .levels import COMMON_CLASSES, thrown_to_guessing
-from .metrics import JUDGED, finite, guess_of, last_place, shape_of, too_few
+from .metrics import JUDGED, finite, guess_of, last_place, shape_of, told_as, too_few
 from .shapes import Shape, shape
-from .situation import FRACTIONS, metric, metric_shape, reached
+from .situation import FRACTIONS, error_metric, less_is_better, metric, metric_shape, reached
 
 
 def _pair(run: Run, kinds: tuple[str, ...] = FRACTIONS) -> tuple[Series, Series] | None:
@@ -29,6 +31,12 @@ def _pair(run: Run, kinds: tuple[str, ...] = FRACTIONS) -> tuple[Series, Series]
         if train is not None and held is not None and len(finite(train)) and len(finite(held)):
             return train, held
     return None
+
+
+def _pair_by_eer(run: Run) -> tuple[Series, Series] | None:
+    """Accuracy in training, and how many the equal error rate leaves: speakers are told apart otherwise."""
+    train, held = run.series.get("train/accuracy"), situation.right_by_eer(run)
+    return (train, held) if train is not None and held is not None and len(finite(train)) else None
 
 
 _OTHER_LOSSES = ("focal", "hinge", "margin", "poly", "mse", "triplet", "arc", "contrast")
@@ -124,18 +132,23 @@ def _metric_gap(pair: tuple[Series, Series], gap: float) -> Finding:
     return absent(words, **seen)
 
 
-@probe("eval/loss")
+@probe()
 def eval_turns_up(view: View, rise: float = 0.1, after: float = 0.15, above: float = math.inf) -> Finding:
     """The evaluation loss ends above its best by `rise`, `after` of the run later, as training falls.
+
+    Where the evaluation logs no loss but an error of its own (a word error rate, a distance), that counts.
 
     What is best at the first evaluation, and there more than `above` times as high as the training loss
     began, has never been down: nothing turns up. Somebody who learns by heart generalises a little at first.
     """
     run = view.run
-    held = shape(run.series["eval/loss"])
+    series = run.series.get("eval/loss") or error_metric(run, "eval")
+    if series is None:
+        return unknown("the run has no eval/loss")
+    name, held = series.name, shape(series)
     train = shape_of(situation.main_loss(run))
     if held is None or held.count < 5:
-        return unknown(too_few(run.series["eval/loss"], 5))
+        return unknown(too_few(series, 5))
     if situation.objective(run):
         return unknown(str(situation.objective(run)))
     best = int(np.argmin(held.sy))
@@ -148,18 +161,20 @@ def eval_turns_up(view: View, rise: float = 0.1, after: float = 0.15, above: flo
         * (1 / min(3, held.count) + 1 / (last.last - last.first + 1)) ** 0.5
     )
     seen: dict[str, Any] = {"value": round(gained, 4), "threshold": rise}
-    words = f"eval/loss is best at step {held.step(point):g} ({low:.4g}) and ends at {last.value:.4g}"
+    words = f"{name} is best at step {held.step(point):g} ({low:.4g}) and ends at {last.value:.4g}"
     late = 1 - held.part(point)
     drop = held.start.value - low
     up = gained >= rise and late >= after and held.count - point >= 3
     if not up or last.value - low < 0.1 * drop:
-        return absent(words, series=("eval/loss",), **seen)
+        return absent(words, series=(name,), **seen)
     if last.value - low <= 3 * noise:
         return unknown(f"{words}, but it scatters too much to be sure")
     if train is None:
         return unknown(f"{words}, but there is no training loss to see whether that falls")
     lowest = float(np.min(held.y))
-    if train.positive and int(np.argmin(held.y)) == 0 and lowest > above * float(np.max(train.y[:3])):
+    loss = name == "eval/loss"
+    from_the_first = loss and train.positive and int(np.argmin(held.y)) == 0
+    if from_the_first and lowest > above * float(np.max(train.y[:3])):
         return unknown(f"{words}; at its lowest, {lowest:.4g}, it is above what training began with")
     if _without_floor(train):
         return unknown(f"{words}; train/loss falls to {train.end.value:.4g}, without a floor")
@@ -169,19 +184,17 @@ def eval_turns_up(view: View, rise: float = 0.1, after: float = 0.15, above: flo
         else train.at(held.part(point))
     )
     falling = then - train.end.value
-    if train.end.value > last.value and 0 < falling < 0.1 * abs(then):
+    if loss and train.end.value > last.value and 0 < falling < 0.1 * abs(then):
         return unknown(
             f"{words}; train/loss falls from {then:.4g} to {train.end.value:.4g} only and stays above it"
         )
     if falling <= max(2 * train.end.error, 0.02 * abs(then)):
-        return absent(
-            f"{words}; the training loss does not fall after that either", series=("eval/loss",), **seen
-        )
+        return absent(f"{words}; the training loss does not fall after that either", series=(name,), **seen)
     return present(
         f"{words}, while the training loss fell from {then:.4g} to {train.end.value:.4g}",
         step=held.step(point),
         where=(place(held.series, int(held.index[point])),),
-        series=("eval/loss", train.name),
+        series=(name, train.name),
         **seen,
     )
 
@@ -202,29 +215,58 @@ def _around_best(curve: Shape, best: int) -> float:
 
 @probe()
 def eval_metric_turns_down(view: View, drop: float = 0.03, after: float = 0.15) -> Finding:
-    """The evaluation metric ends `drop` below its best, which lies `after` of the run before the end."""
-    series = metric(view.run, "eval", FRACTIONS) or metric(
-        view.run, "eval", ("bleu", "rouge", "r2", "psnr", "ssim")
-    )
-    if series is None:
+    """The evaluation metric ends `drop` below its best, which lies `after` of the run before the end.
+
+    An error that has no largest value must end a tenth above its best, and a tenth of all it had gained, as
+    the loss must. What gets worse while the loss of the same data gets better is another symptom.
+    """
+    run = view.run
+    metrics = (metric(run, "eval", FRACTIONS), metric(run, "eval", TURNING), error_metric(run, "eval"))
+    found = [_turns_down(s, drop, after) for s in metrics if s is not None]
+    if not found:
         return unknown("no evaluation metric was logged")
+    if found[0].state is not State.PRESENT and metrics[2] is not None:
+        found.insert(0, found[-1] if found[-1].state is State.PRESENT else found[0])
+    if found[0].state is State.PRESENT and _goes_on_falling(run, found[0]):
+        return replace(found[0], state=State.UNKNOWN, why=f"{found[0].why}, but eval/loss goes on falling")
+    return found[0]
+
+
+TURNING = ("bleu", "rouge", "chrf", "r2", "psnr", "ssim", "auprc", "correlation")
+
+
+def _goes_on_falling(run: Run, found: Finding, fall: float = 0.1) -> bool:
+    """Whether the evaluation loss falls on after the step at which a metric of parts of answers was best."""
+    if not found.series or found.series[0].rpartition("/")[2] not in DECODED:
+        return False
+    held = shape_of(run.series.get("eval/loss"))
+    if held is None or not held.positive or found.step is None:
+        return False
+    return held.end.value < (1 - fall) * float(np.interp(found.step, held.sx, held.sy))
+
+
+def _turns_down(series: Series, drop: float, after: float) -> Finding:
     curve = metric_shape(series)
     if curve is None or curve.count < 5:
         return unknown(too_few(series, 5))
     best = int(np.argmin(curve.sy))
     point = int(min(np.searchsorted(curve.x, curve.sx[best]), curve.count - 1))
-    high, end = -_around_best(curve, best), -curve.end.value
+    sign = 1.0 if less_is_better(series) else -1.0
+    high, end = sign * _around_best(curve, best), sign * curve.end.value
     need = drop if series.name.rpartition("/")[2] in FRACTIONS else drop * abs(high)
+    if sign > 0:
+        need = 0.1 * max(high, curve.start.value - high)
     noise = stats.noise(curve.y) * (1 / 3 + 1 / (curve.end.last - curve.end.first + 1)) ** 0.5
+    worse = sign * (end - high)
     seen: dict[str, Any] = {
-        "value": round(high - end, 4),
+        "value": round(worse, 4),
         "threshold": round(need, 4),
         "series": (series.name,),
     }
     words = f"{series.name} is best at step {curve.step(point):g} ({high:.4g}) and ends at {end:.4g}"
-    if high - end < need or 1 - curve.part(point) < after:
+    if worse < need or 1 - curve.part(point) < after:
         return absent(words, **seen)
-    if high - end <= 3 * noise:
+    if worse <= 3 * noise:
         return unknown(f"{words}, but it scatters too much to be sure")
     return present(words, step=curve.step(point), where=(place(series, int(curve.index[point])),), **seen)
 
@@ -253,6 +295,10 @@ def eval_bad_from_start(view: View, ratio: float = 1.5) -> Finding:
     works = train.progress > 0.3
     if lowest < ratio or held.best.value < 0.75 * train.start.value:
         return absent(f"{words}; its best is {held.best.value:.4g}", **seen)
+    judged = situation.quality(view.run, ("eval",))
+    started = situation.trained_start(view.run, train)
+    if judged and judged[0] == "good" and started and train.end.value < 0.1:
+        return unknown(f"{words}, but {judged[1]}, and {started}: training data were known from the start")
     if not works:
         return unknown(f"{words}, but training itself has fallen by {train.progress:.0%} only")
     if beside[0] < 0.5 * train.start.value and held.y[0] < ratio * train.start.value:
@@ -263,7 +309,7 @@ def eval_bad_from_start(view: View, ratio: float = 1.5) -> Finding:
 @probe()
 def eval_at_chance_train_good(view: View, margin: float = 0.05) -> Finding:
     """The evaluation metric stays at guessing while the training metric is far above it."""
-    pair = _pair(view.run, ("accuracy", "auc"))
+    pair = _pair(view.run, ("accuracy", "auc")) or _pair_by_eer(view.run)
     told = _pair_by_loss(view.run) if pair is None else None
     if pair is not None:
         train, held = pair
@@ -276,7 +322,7 @@ def eval_at_chance_train_good(view: View, margin: float = 0.05) -> Finding:
     end = reached(held)
     best = float(np.max(finite(held)))
     guess = guess_of(view.run, held)
-    words = f"{what}, {held.name} ends at {end:.4g} (best {best:.4g})"
+    words = f"{what}, {told_as(held)} ends at {end:.4g} (best {best:.4g})"
     seen: dict[str, Any] = {"value": round(end, 4), "series": (train.name, held.name)}
     if end > 0.5 + 2 * margin or good - end < 0.2:
         return absent(words, **seen)

@@ -62,6 +62,8 @@ def near_zero(run: Run, curve: Shape, level: float = 0.01) -> Finding:
     """The last part of the run lies below `level` and far below the start."""
     if situation.regression(run):
         return unknown("the loss of a regression has no absolute scale")
+    if reason := situation.objective(run):
+        return unknown(reason)
     seen: dict[str, Any] = {"value": curve.end.value, "threshold": level}
     words = (
         f"{curve.name} ends at {curve.end.value:.3g} ({tail_of(curve)}), it began at {curve.start.value:.3g}"
@@ -80,14 +82,43 @@ def near_zero(run: Run, curve: Shape, level: float = 0.01) -> Finding:
     return absent(words, series=(curve.name,), **seen)
 
 
+_AMONG_CLASSES = ("cross", "ce", "entropy", "bce", "focal")
+
+
+def may_lie_below_zero(run: Run, curve: Shape) -> bool:
+    """Whether a loss below zero may be that of a density, a similarity or an overlap.
+
+    A loss among classes is told by its metric, by their number or by its name. One that runs away, in the end
+    as fast as in the middle, is what is left of a wrong sign.
+    """
+    if any(situation.metric(run, s, ("accuracy", "f1", "auc")) for s in ("train", "eval", "test")):
+        return False
+    named = situation.text(run, "loss_function")
+    if situation.classes(run) is not None or any(w in named for w in _AMONG_CLASSES):
+        return False
+    if situation.bottomless(curve.series) is not None or curve.count < 8:
+        return False
+    middle, late = curve.at(0.4) - curve.at(0.7), curve.at(0.7) - curve.at(1.0)
+    return late < 0.7 * middle or late < 0.1 * (curve.at(0.0) - curve.at(1.0))
+
+
 @on_loss(3)
 def negative(run: Run, curve: Shape) -> Finding:
-    """Values below zero, more than single ones."""
+    """Values below zero, more than single ones.
+
+    The likelihood of a density, a similarity and a Dice score that are maximised lie below zero as well: they
+    settle there, and nobody logs an accuracy beside them. A wrong sign runs away.
+    """
     if situation.objective(run):
         return unknown(str(situation.objective(run)))
     below = curve.y < 0
     seen: dict[str, Any] = {"value": float(np.min(curve.y)), "threshold": 0.0}
     if np.sum(below) >= max(1, 0.02 * curve.count):
+        if may_lie_below_zero(run, curve):
+            return unknown(
+                f"{curve.name} goes down to {np.min(curve.y):.4g} and settles: a likelihood of densities, a"
+                " similarity or a Dice score does, and no accuracy tells that it is a cross-entropy"
+            )
         first = int(np.argmax(below))
         return present(
             f"{curve.name} is below zero at {np.sum(below)} of {curve.count} points, first"

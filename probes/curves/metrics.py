@@ -1,6 +1,7 @@
 """Metrics of training and evaluation: how high they are, whether they move, what is in them.
 
-The metric of a split is the first that was logged of accuracy, F1, AUC, mAP, ... (higher is better).
+The metric of a split is the first that was logged of accuracy, F1, AUC, mAP, ... (higher is better), else
+of error rates and distances (lower is better).
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ from .judging import probe
 from .levels import guessed_classes
 from .shapes import Shape, shape
 from .shares import beyond_whole
-from .situation import FRACTIONS, OTHERS, classes, metric, metric_shape, reached
+from .situation import (
+    FRACTIONS,
+    OTHERS,
+    classes,
+    error_metric,
+    less_is_better,
+    metric,
+    metric_or_error,
+    metric_shape,
+    reached,
+)
 
 ANY = (*FRACTIONS, *OTHERS)
 JUDGED = ("accuracy", "f1", "auc")
@@ -45,12 +56,17 @@ def last_place(series: Series) -> tuple[Place, ...]:
 
 def guess_of(run: Run, series: Series) -> tuple[float, tuple[Place, ...]] | None:
     """What guessing gives for this metric, and where that is known from."""
-    if series.name.endswith("/auc"):
+    if series.name.endswith(("/auc", "/eer")):
         return 0.5, ()
     known = classes(run)
     if known is None or known.setting.key != "num_classes" or not series.name.endswith("/accuracy"):
         return None
     return 1.0 / known.count, (place_of(known.setting),)
+
+
+def told_as(series: Series) -> str:
+    """The name of a metric in a sentence; an equal error rate is turned around before it is judged."""
+    return f"1 - {series.name}" if series.name.endswith("/eer") else series.name
 
 
 def too_few(series: Series, points: int) -> str:
@@ -65,10 +81,10 @@ def too_few(series: Series, points: int) -> str:
 def metric_at_chance(view: View, margin: float = 0.03) -> Finding:
     """The metric ends at, and never left, the level of guessing."""
     run = view.run
-    series = _main(run, ("accuracy", "auc"))
+    series = _main(run, ("accuracy", "auc")) or situation.right_by_eer(run)
     if series is None:
-        return unknown("no accuracy or AUC was logged")
-    values = finite(series)
+        return unknown("no accuracy, AUC or equal error rate was logged")
+    values, label = finite(series), told_as(series)
     guess = guess_of(run, series)
     end, best = reached(series), float(np.max(stats.running_median(values, 3)))
     seen: dict[str, Any] = {"value": round(end, 4), "series": (series.name,)}
@@ -80,16 +96,26 @@ def metric_at_chance(view: View, margin: float = 0.03) -> Finding:
         + 2 * stats.MEDIAN_ERROR * stats.noise(values) / max(1, len(values) // 5) ** 0.5
     )
     seen["threshold"] = round(level + near, 4)
-    words = f"{series.name} ends at {end:.4g} (best {best:.4g}); guessing gives {level:.4g}"
+    words = f"{label} ends at {end:.4g} (best {best:.4g}); guessing gives {level:.4g}"
     if end > level + near or best > level + 2 * near:
         return absent(words, **seen)
     if len(values) < 3:
         return unknown(too_few(series, 3))
     loss = shape_of(situation.main_loss(run))
     reason = situation.too_early(run, loss, 5) if loss is not None else None
+    if reason is None and _rises(values):
+        reason = "it rises from one evaluation to the next"
     if reason:
         return unknown(f"{words}, but {reason}")
     return present(words, step=float(series.steps[0]), where=(*last_place(series), *where), **seen)
+
+
+def _rises(values: Floats, points: int = 8, share: float = 0.85) -> bool:
+    """Whether of any two values the later is nearly always the higher one: that is no guess any more."""
+    if len(values) < points:
+        return False
+    first, later = np.triu_indices(len(values), 1)
+    return float(np.mean(values[later] > values[first])) >= share
 
 
 def _at_unknown_chance(
@@ -164,6 +190,7 @@ def eval_metric_low(view: View, level: float = 0.6) -> Finding:
 def metric_rising_at_end(view: View, share: float = 0.1) -> Finding:
     """The last quarter of the run brings `share` of the rise of the evaluation (else training) metric."""
     series = metric(view.run, "eval", ANY) or metric(view.run, "train", ANY)
+    series = series or error_metric(view.run, "eval")
     if series is None:
         return unknown("no metric was logged")
     curve = metric_shape(series)
@@ -171,7 +198,7 @@ def metric_rising_at_end(view: View, share: float = 0.1) -> Finding:
         return unknown(too_few(series, 5))
     if reached(series) > 0.97 and series.name.rpartition("/")[2] in FRACTIONS:
         return absent(f"{series.name} is at {reached(series):.4g}, near its ceiling", series=(series.name,))
-    return ending(curve, 0.25, share, "rising")
+    return ending(curve, 0.25, share, "getting better" if less_is_better(series) else "rising")
 
 
 def _trains_on_nan(run: Run) -> bool:
@@ -194,7 +221,7 @@ def eval_metric_constant(view: View, points: int = 3) -> Finding:
     Where the evaluation loss was logged and moves, the weights do change: a model that answers everything
     with one class has a constant accuracy, too, and that is another symptom.
     """
-    series = metric(view.run, "eval", ANY)
+    series = metric_or_error(view.run, "eval", ANY)
     if series is None:
         return unknown("no evaluation metric was logged")
     values = finite(series)
@@ -216,6 +243,8 @@ def eval_metric_constant(view: View, points: int = 3) -> Finding:
         return unknown(f"{words}: see eval-metric-zero")
     if series.name.rpartition("/")[2] in FRACTIONS and values[0] >= 0.95:
         return unknown(f"{words}: it may have reached its ceiling")
+    if less_is_better(series) and float(values[0]) in (1.0, 100.0):
+        return unknown(f"{words}: an answer that says nothing is all wrong each time")
     if "eval/loss" in view.run.series and (moves := eval_loss_constant(view)).state is State.ABSENT:
         return absent(f"{words}, and yet {moves.why}: what is evaluated does change", **seen)
     return present(words, step=float(series.steps[0]), where=last_place(series), **seen)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..assembly import names
 from ..run import Configured, Floats, Run, Series
 from . import stats
 from .shapes import Shape, shape
@@ -26,7 +27,12 @@ REGRESSION = (
     "charbonnier",
 )
 FRACTIONS = ("accuracy", "f1", "auc", "map", "map50", "iou", "dice", "precision", "recall")
-OTHERS = ("r2", "bleu", "rouge", "psnr", "ssim", "reward")
+OTHERS = ("r2", "bleu", "rouge", "chrf", "psnr", "ssim", "auprc", "correlation", "reward")
+# Less is better; none of them is the loss in another unit, as a perplexity or a squared error is.
+ERRORS: tuple[str, ...] = (
+    *("wer", "eer", "min_dcf", "fid", "lpips", "mpjpe", "abs_rel", "hd95", "mcd", "epe", "nme"),
+    *("displacement", "crps", "mape", "mae", "error"),
+)
 ADVERSARIAL = frozenset({"g", "d", "gen", "disc", "generator", "discriminator", "gan", "adv", "adversarial"})
 REINFORCED = frozenset(
     {"policy", "actor", "critic", "act", "cri", "ppo", "vf", "pg", "td", "qf", "qf1", "qf2", "q", "value"}
@@ -243,6 +249,44 @@ def metric(run: Run, split: str, kinds: tuple[str, ...] = FRACTIONS) -> Series |
     return None
 
 
+def error_metric(run: Run, split: str, kinds: tuple[str, ...] = ERRORS) -> Series | None:
+    """The main metric of a split where less is better; not what follows its loss or its accuracy."""
+    loss = run.series.get(f"{split}/loss")
+    for kind in kinds:
+        found = run.series.get(f"{split}/{kind}")
+        if found is None or not np.any(np.isfinite(found.values)):
+            continue
+        if loss is not None and kind in ("mae", "mape"):
+            continue  # it says once more what the loss of a regression says
+        if kind != "error" or f"{split}/accuracy" not in run.series:
+            return found
+    return None
+
+
+def metric_or_error(run: Run, split: str, kinds: tuple[str, ...]) -> Series | None:
+    """The main metric of a split, of `kinds`; where none of these was logged, one where less is better."""
+    return metric(run, split, kinds) or error_metric(run, split)
+
+
+def less_is_better(series: Series) -> bool:
+    """Whether a metric is an error, by the table of names."""
+    quantity = names.base(series.name)
+    return quantity is not None and quantity.lower
+
+
+def right_by_eer(run: Run, split: str = "eval") -> Series | None:
+    """One less the equal error rate: of those accepted and those refused, so many are told apart.
+
+    Speaker verification logs it in percent as often as not. Guessing gives one half.
+    """
+    series = run.series.get(f"{split}/eer")
+    finite = series.values[np.isfinite(series.values)] if series is not None else np.empty(0)
+    if series is None or not len(finite) or float(np.min(finite)) < 0:
+        return None
+    whole = 100.0 if float(np.max(finite)) > 1 else 1.0
+    return replace(series, values=1.0 - series.values / whole)
+
+
 def reached(series: Series, part: float = 0.2) -> float:
     """The median of the last part of a metric's finite values."""
     values = series.values[np.isfinite(series.values)]
@@ -378,9 +422,7 @@ def restarts_configured(run: Run) -> bool:
 
 def metric_shape(series: Series) -> Shape | None:
     """The shape of a metric, turned so that falling is improving."""
-    from dataclasses import replace
-
-    return shape(replace(series, values=-series.values))
+    return shape(series if less_is_better(series) else replace(series, values=-series.values))
 
 
 def scatter(series: Series) -> float:

@@ -44,8 +44,8 @@ _CONFIG = re.compile(
 _CODE = re.compile(
     r"^\s*(?:def |class |import |from \w|return\b|if .*:$|for .*:$|while .*:$|assert |print\(|self\.|@|#[^#]"
     r"|//|>>>? ?\w+ =|elif |else:|raise )"
-    r"|\w\(self\b|\btorch\.(?!float|bfloat|int|device|Size)|\bnp\.(?!float|nan)|\bnn\.|\w\s*[-+*/]=\s|\w\s\*\s\w"
-    r"|\w\s*==\s*\w|\d\s+[/*]\s+[A-Za-z_]"
+    r"|\w\(self\b|\btorch\.(?!float|bfloat|int|device|Size)|\bnp\.(?!float|nan)|\bnn\.|\w\s*[-+*/]=\s|\w\s\*\s(?!(?:Acc|Prec)@)\w"
+    r"|\w\s*==\s*\w|\d\s+[/*]\s+(?!(?:Acc|Prec)@)[A-Za-z_]"
 )
 _JSON_LINE = re.compile(r"^\s*[\"'][\w.\- ]+[\"']\s*:\s*[^{}]*,?\s*$")
 _OPTIONS = re.compile(r"\.py\b.*\s-{1,2}[A-Za-z]|(?:\s--[A-Za-z][\w-]*[ =]\S+.*){2}")

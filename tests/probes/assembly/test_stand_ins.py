@@ -24,6 +24,7 @@ def _added(*curves: Series) -> tuple[dict[str, Series], list[str]]:
         ("log_likelihood", -2.0, 2.0),
         ("mse", 2.0, 2.0),
         ("rmse", 2.0, 4.0),
+        ("mae", 2.0, 2.0),
     ],
 )
 def test_each_is_the_loss_in_another_unit(quantity: str, value: float, loss: float) -> None:
@@ -94,3 +95,10 @@ def test_eta_is_a_rate_or_a_time(values: list[float], rate: bool) -> None:
     """What rests or follows a formula below 1 is a rate; what counts down or jitters is a time."""
     assert is_rate_by_eta(series("", values, raw="opt/eta")) is rate
     assert not is_rate_by_eta(series("", values, raw="beta"))
+
+
+def test_what_both_data_sets_log_comes_first() -> None:
+    """A root of squares of the evaluation alone leaves training without a loss; absolute errors do not."""
+    found, _ = _added(*(series(n, [2.0, 1.0]) for n in ("eval/rmse", "train/mae", "eval/mae")))
+
+    assert found["train/loss"].values[0] == 2.0 and found["eval/loss"].values[0] == 2.0

@@ -308,3 +308,20 @@ def test_a_test_far_above_the_evaluation(
     found = reading("metrics", "test-loss-far-above-eval", run([held("eval/loss", held_out), test]))
 
     assert str(found.state) == expected
+
+
+@pytest.mark.parametrize(
+    ("train", "right", "loss", "expected"),
+    [
+        (0.54, 0.97, 0.75, "present"),
+        (0.54, 0.97, 0.35, "absent"),
+        (0.54, 0.97, 0.17, "absent"),
+        (0.95, 0.97, 0.17, "unknown"),
+    ],
+)
+def test_wrong_labels_make_a_model_unsure(train: float, right: float, loss: float, expected: str) -> None:
+    """Mixed samples lower the accuracy in training alone; evaluation is surer than wrong labels allow."""
+    curves = [series(n, [v] * 8) for n, v in (("train/accuracy", train), ("eval/accuracy", right))]
+    curves.append(series("eval/loss", [loss] * 8))
+
+    assert state("eval-as-unsure-as-labels", *curves) == expected

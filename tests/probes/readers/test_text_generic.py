@@ -568,3 +568,11 @@ def test_short_names_of_epochs_and_data_sets(tmp_path: Path, row: str, expected:
     found = read(tmp_path, text).series
     assert sorted(s.raw for s in found) == expected
     assert all(s.unit == "epoch" and list(s.steps) == [1, 2, 3] for s in found)
+
+
+def test_a_star_before_an_accuracy_is_no_product(tmp_path: Path) -> None:
+    """`... ce_loss 2.2 * Acc@1 10.2`: the mean of an epoch behind a star, in a line of its training."""
+    text = "".join(f"Epoch: [{e}] loss {9.5 - e} ce_loss 2.2 * Acc@1 {10 + e}.5\n" for e in range(4))
+    content = read(tmp_path, text)
+
+    assert points(content, "train/loss") == [(0, 9.5), (1, 8.5), (2, 7.5), (3, 6.5)]
