@@ -36,7 +36,7 @@ from .mode.layers import batch_statistics_off, dropout_always_on, eval_in_traini
 from .mode.one_function import shared_function
 from .mode.switches import switched_astray
 from .mode.unswitched import never_switched_off
-from .model.activations import softmax_misplaced
+from .model.activations import layers_unbent, softmax_misplaced
 from .model.attention import mask_times_scores, mask_turned_round
 from .model.axes import normalised_over_batch, torn_in_model, weights_over_other_axis
 from .model.body import deep_without_normalisation, integer_division
@@ -275,6 +275,7 @@ def operator_wrong(view: View) -> Finding:
             output_without_gradient,
             integer_division,
             softmax_misplaced,
+            layers_unbent,
             axis_wrong,
             mask_astray,
         )

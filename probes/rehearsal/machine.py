@@ -86,6 +86,7 @@ class Machine(Objects):
         # columns that met rows: where, in what, the answers in them, conditions that are not known
         self.crossed: list[tuple[ast.AST | None, str, frozenset[int], tuple[ast.AST, ...]]] = []
         self.met: list[Met] = []  # answers and data of the same table that came together
+        self.compares: list[tuple[ast.AST, ast.cmpop, Any, Any]] = []  # where a tensor is held against what
         self.sampling = 0  # within a data set's `__getitem__`: a sample's own statistics are none of rows
         self.files: dict[str, Any] = {}
         self.made_rows = MADE_ROWS
@@ -183,6 +184,10 @@ class Machine(Objects):
             if sure and len(one.rows) == len(answer.rows) > 1:
                 self.met.append(Met(self.here, answer.asked, answer.rows, one, tuple(self.guessed)))
 
+    def joined_tensors(self, name: str, found: list[Tensor]) -> Tensor:
+        """A tensor made of several; of a table it is made of the columns that are left."""
+        return super().joined_tensors(name, [worlds.as_array(f) for f in found])
+
     def draw(self) -> np.random.Generator:
         """Random numbers, the same in each rehearsal and other ones each time they are asked for."""
         self.drawn += 1
@@ -265,6 +270,8 @@ class Machine(Objects):
         self, op: ast.cmpop, left: Any, right: Any, function: Callable[[Any, Any], Any]
     ) -> Any:
         """A comparison with a tensor; of a column with a constant a mask that knows its rows."""
+        if self.here is not None and len(self.compares) < 4000:
+            self.compares.append((self.here, op, left, right))
         known = worlds.masked(self, op, left, right)
         return super().compared_tensors(op, left, right, function) if known is NotImplemented else known
 

@@ -69,6 +69,7 @@ class Tensor:
     scale: float | None = 1.0  # the constant that a figure was multiplied by, None where that is not known
     form: str = ""  # "column" of shape (batch, 1), "row" of shape (batch,), where that is known
     mark: int = 0  # how it was made (see `marks`); 0 where nothing made it
+    place: float | None = None  # of a quantile: the share of rows below it
 
     def like(self, **changed: Any) -> Tensor:
         """A tensor made of this one."""

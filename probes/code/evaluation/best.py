@@ -131,7 +131,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             never_better,
             raised_before,
             chosen_by_training,
-            shows("alias"),
+            shows("alias", "kept-for-more"),
             training_watched,
             monitored_in_training,
             partial(watched_metric_unknown, names=("ModelCheckpoint", "EarlyStopping")),

@@ -36,6 +36,13 @@ _COUNTED = re.compile(
     r"|recall|confusion_?matrix\w*|top_?\d_?categorical_?accuracy)$",
     re.I,
 )
+# scores of two classes by chances or by what is decided, as scikit-learn calls them
+_OF_RANKS = (
+    *("roc_auc_score", "average_precision_score", "f1_score", "accuracy_score"),
+    *("balanced_accuracy_score", "precision_recall_fscore_support", "matthews_corrcoef"),
+)
+# rows are told apart by how far they are from what was expected
+_BY_DISTANCE = re.compile(r"(?i)anomal|novelt|outlier|residual|distill|calibrat|brier")
 _ONE_HOT = re.compile(
     r"(?i)to_categorical|one_?hot|get_dummies|\beye\(|label_binarize|LabelBinarizer|label_mode"
 )
@@ -81,6 +88,9 @@ def _measured(source: Script) -> tuple[bool, bool]:
             classes = classes or any(
                 last_name(c.func) in ("argmax", "Argmax") for e in ends for c in of(e, ast.Call)
             )
+    squashed = source.named("sigmoid", "Sigmoid", "softmax", "Softmax")
+    if squashed and not _BY_DISTANCE.search(source.code):
+        classes = classes or bool(source.named(*_OF_RANKS))
     for call in source.named("abs", "square"):
         if any(isinstance(n.op, ast.Sub) for a in call.args[:1] for n in of(a, ast.BinOp)):
             if re.search(r"(?i)mae|error|eval|valid|test|score|metric", source.function_name(call)):

@@ -9,6 +9,7 @@ from itertools import pairwise
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, is_evaluation, ok
@@ -29,6 +30,21 @@ def softmax_misplaced(view: View) -> Finding:
     Attention, gates and choices among experts are left aside by name.
     """
     return first(view, either(_of_one, _between), "the scripts stack no layers with a softmax")
+
+
+@probe()
+def layers_unbent(view: View) -> Finding:
+    """Three or more layers of weights follow one another, and nothing but averages stands between them."""
+    return first(view, either(shows("linear-only"), _bent), "the scripts write out no layers")
+
+
+def _bent(source: Script) -> Finding | None:
+    """An activation stands somewhere among the layers that a script writes out."""
+    made = [c for c in source.calls if _BENDS.match(last_name(c.func))]
+    return ok(source, made[0], "activations stand between the layers") if made else None
+
+
+_BENDS = re.compile(r"(?i)^(?:relu6?|gelu|elu|selu|silu|tanh|leaky_?relu|prelu|hardswish|mish|softplus)$")
 
 
 def _stacks(source: Script) -> list[tuple[ast.AST, list[ast.expr]]]:

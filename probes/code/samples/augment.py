@@ -8,6 +8,7 @@ import re
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.branches import never_together
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -50,6 +51,7 @@ def sample_torn_apart(view: View) -> Finding:
             turned_by_another_draw,
             one_of_two_moved,
             target_further_on,
+            shows("moved-apart"),
         ),
         "the scripts change no samples that have several parts",
     )

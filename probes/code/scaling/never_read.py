@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
@@ -29,6 +30,8 @@ def figures_never_read(source: Script) -> Finding | None:
     if source.loose:
         return None
     scales = _divides_by_a_spread(source)
+    for node in _made_alone(source):
+        return at(source, node, "this scaler is made, and nothing is put through it")
     for node in source.of(ast.Assign):
         target = node.targets[0]
         if len(node.targets) != 1 or not isinstance(target, ast.Name) or _OF_OTHERS.search(unparse(node)):
@@ -43,15 +46,37 @@ def figures_never_read(source: Script) -> Finding | None:
     return _scale_not_asked(source)
 
 
+def _made_alone(source: Script) -> Iterator[ast.Assign]:
+    """`scaler = StandardScaler()`, the only one there is, under a name that no line reads."""
+    made = [c for c in source.named(*_OF_COLUMNS) if last_name(c.func) not in source.classes]
+    node = source.parents.get(made[0]) if len(made) == 1 else None
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1 or _divided_by_hand(source):
+        return
+    target = node.targets[0]
+    if isinstance(target, ast.Name) and not _OF_TARGET.search(target.id):
+        if not _read(source, node, target.id):
+            yield node
+
+
+_OF_COLUMNS = ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler", "QuantileTransformer")
+_OF_TARGET = re.compile(r"(?i)(?:^|_)(?:y|target|label)s?(?:_|$)")
+
+
 def _divides_by_a_spread(source: Script) -> bool:
     """Something is divided by a deviation, or goes through a layer or a scaler that does it."""
+    others = source.named("Normalize", "Normalization", "fit_transform", "transform", "normalize")
+    return bool(others) or _divided_by_hand(source)
+
+
+def _divided_by_hand(source: Script) -> bool:
+    """Something is divided by a deviation."""
     for node in source.of(ast.BinOp, ast.AugAssign):
         if isinstance(node.op, ast.Div):
             by = node.right if isinstance(node, ast.BinOp) else node.value
             told = [last_name(n) for n in of(by, ast.Name, ast.Attribute)]
             if any(t in _SPREADS or _SPREAD.search(t) for t in told):
                 return True
-    return bool(source.named("Normalize", "Normalization", "fit_transform", "transform", "normalize"))
+    return False
 
 
 def _read(source: Script, node: ast.Assign, name: str) -> bool:

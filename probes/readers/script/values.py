@@ -115,6 +115,9 @@ class Values:
         if isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in self.parameters:
             known, value, _ = self.value(self.parameters[last_name(node)], depth + 1)
             return known, value, True
+        if isinstance(node, ast.Call) and (rest := self._unless_said(node)) is not None:
+            known, value, _ = self.value(rest, depth + 1)
+            return known, value, True
         if isinstance(node, ast.Call):
             given = self._stands_for(node)
             return self.value(given, depth + 1) if given is not None else (False, None, False)
@@ -129,6 +132,22 @@ class Values:
                 return True, tuple(p[1] for p in parts), any(p[2] for p in parts)  # type: ignore[misc]
             return False, None, False
         return self._computed(node, depth)
+
+    def _unless_said(self, call: ast.Call) -> ast.expr | None:
+        """What is in force unless a file says otherwise: `config.get("lr", 0.1)`, `getattr(args, "n", 1)`."""
+        if isinstance(call.func, ast.Name) and call.func.id in ("float", "int") and len(call.args) == 1:
+            inner = call.args[0]
+            return self._unless_said(inner) if isinstance(inner, ast.Call) else None
+        place = 1 if isinstance(call.func, ast.Name) and call.func.id == "getattr" else 0
+        if place == 0 and not (isinstance(call.func, ast.Attribute) and call.func.attr == "get"):
+            return None
+        if len(call.args) != place + 2 or call.keywords:
+            return None
+        key, rest = call.args[place], call.args[place + 1]
+        if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+            return None
+        said = self.members.get(key.value)
+        return rest if said is None or said[0] is call or call in of(said[0], ast.Call) else said[0]
 
     def _stands_for(self, call: ast.Call) -> ast.expr | None:
         """The default of a dataclass field, or the first rate of a schedule that is given as a rate."""

@@ -8,7 +8,7 @@ from ...code.shared.checks import Check, at
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..machine import rehearsed
-from . import figures, floors, kept, losses, modes, orders, rows, schedules, shapes, steps, worked
+from . import figures, floors, kept, losses, modes, orders, recipes, rows, schedules, shapes, steps, worked
 from .verdict import Verdict
 
 _JUDGES = (
@@ -18,9 +18,12 @@ _JUDGES = (
     losses.given_otherwise,
     kept.best_not_taken_back,
     kept.best_that_moves_on,
+    kept.kept_for_more_loss,
     modes.scored_in_training,
     modes.trained_in_evaluation,
     orders.folder_by_folder,
+    recipes.linear_only,
+    recipes.moved_apart,
     rows.labels_apart,
     rows.one_scale_for_columns,
     rows.parts_overlap,

@@ -15,9 +15,14 @@ from .verdict import Verdict, taught
 def last_batch_only(machine: Machine) -> Iterator[Verdict]:
     """A figure told after a loop over batches that is made of the last batch's answers only."""
     learnt = taught(machine)
-    trained = {node for e in machine.journal.of(Stepped) for node, _ in e.loops}
+    steps = machine.journal.of(Stepped)
     for event, mine, others in _after_loops(machine):
-        if mine & learnt or machine.asks[next(iter(mine))].loops[-1][0] in trained:
+        first = min(machine.asks[n].time for n in others)
+        loop = machine.asks[next(iter(mine))].loops[-1][0]
+        stepped = any(
+            first <= e.time <= event.time and any(node is loop for node, _ in e.loops) for e in steps
+        )
+        if mine & learnt or stepped:
             continue  # the last loss is told of training as a sign of life; a round of epochs is no batch
         if len(others) >= 4 and len(mine) == 1 and max(others) == next(iter(mine)):
             yield Verdict(
@@ -80,11 +85,24 @@ def _after_loops(machine: Machine) -> Iterator[tuple[Told, set[int], set[int]]]:
         if outer != event.loops:
             continue
         node = next(iter(nodes))
-        others = {
-            a.number
+        asked = [
+            a
             for a in machine.asks.values()
             if a.node is node and a.loops[: len(outer)] == outer and a.time < event.time
-        }
+        ]
+        if len(one.loops) == len(outer) + 1:
+            asked = _last_round(asked)
+        others = {a.number for a in asked}
         rounds = {a.loops[-1][1] for a in machine.asks.values() if a.number in others}
-        if len(rounds) == len(others):
+        if len(rounds) == len(others) and mine <= others:
             yield event, mine, others
+
+
+def _last_round(asked: list[Asked]) -> list[Asked]:
+    """The answers of the last time that a loop was gone through: a function may be called for each side."""
+    found: list[Asked] = []
+    for one in sorted(asked, key=lambda a: a.time):
+        if found and one.loops[-1][1] <= found[-1].loops[-1][1]:
+            found = []
+        found.append(one)
+    return found

@@ -17,7 +17,7 @@ from . import (
     training,
 )
 from .columns import masked
-from .frames import as_column
+from .frames import as_array, as_column
 from .known_numbers import counted_at, place_of
 from .networks import layer
 from .parts import item_by_tensor
@@ -27,6 +27,7 @@ from .tensors import field_of, item_of, items_of, part_of, set_field, set_item
 
 __all__ = [
     "Lazy",
+    "as_array",
     "as_column",
     "batches",
     "columns",

@@ -53,6 +53,8 @@ class Column:
 
     def below(self, value: Any, rows: np.ndarray) -> np.ndarray | None:
         """Which rows lie below a threshold; None where its order among the others is not known."""
+        if isinstance(value, Tensor):  # a quantile
+            return np.asarray(self.place[rows] < value.place) if value.place is not None else None
         if self.equal:
             return None
         if value not in self.cuts:
@@ -88,7 +90,8 @@ def masked(machine: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
         left, right, kind = right, left, turned.get(kind, kind)
     if isinstance(left, Tensor) and left.done in _SHARES and isinstance(right, float):
         return drawn_mask(machine, left, kind, right)
-    if not isinstance(left, Series) or isinstance(right, Tensor) or left.asked:
+    cut = isinstance(right, Tensor) and right.place is not None
+    if not isinstance(left, Series) or (isinstance(right, Tensor) and not cut) or left.asked:
         return NotImplemented
     return mask(machine, left, kind, right)
 
@@ -114,7 +117,8 @@ def mask(machine: Machine, held: Series, kind: Any, value: Any) -> Any:
     column = column_of(machine, held)
     if isinstance(value, (Unknown, Maybe)):
         value = f"?{getattr(value, 'key', '')}" if getattr(value, "key", "") else None
-    if column is None or held.vague or not isinstance(value, (bool, int, float, str)):
+    cut = isinstance(value, Tensor) and value.place is not None
+    if column is None or held.vague or not (cut or isinstance(value, (bool, int, float, str))):
         return made
     if kind in (ast.Eq, ast.NotEq):
         found = column.is_equal(value, held.rows)
@@ -192,6 +196,26 @@ def derived(owner: Series, name: str) -> Series:
     made = Series(key=owner.key if name in ("str", "dt", "cat") else f"{owner.key}|{name}")
     made.become(owner.then(name))
     return made
+
+
+@method(Series, "quantile")
+def _quantile(call: Call) -> Any:
+    """Figures of a column below which a share of its rows lies: they know where they cut."""
+    held: Series = call.callee.owner
+    asked = call.given[0] if call.given else call.named.get("q", 0.5)
+    shares = list(asked) if isinstance(asked, (list, tuple)) else [asked]
+    if not all(isinstance(s, float) and 0 <= s <= 1 for s in shares):
+        return NotImplemented
+    column = column_of(call.machine, held) if held.table in call.machine.tables else None
+    found = []
+    for share in shares:
+        made = call.machine.joined_tensors("quantile", [held])
+        made.rows = None
+        made.fits |= call.machine.fit("quantile", held, call.node)
+        if column is not None and held.rows is not None and len(held.rows) and not held.vague:
+            made.place = float(np.quantile(column.place[held.rows], share))
+        found.append(made)
+    return found if isinstance(asked, (list, tuple)) else found[0]
 
 
 @method(Series, "unique", "nunique", "value_counts", "mode", "drop_duplicates")

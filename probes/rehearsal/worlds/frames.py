@@ -84,6 +84,7 @@ def chosen(held: Frame, columns: list[str]) -> Frame:
     """Some columns of a table."""
     made = same(held)
     made.columns = tuple(columns)
+    made.without = frozenset()
     made.made = {k: v for k, v in held.made.items() if k in columns}
     inner: frozenset[str] = frozenset()
     for name in columns:
@@ -163,7 +164,8 @@ def frame_item(machine: Machine, held: Frame, index: Any) -> Any:
     if names is not None:
         return chosen(held, names)
     if isinstance(index, slice):
-        return taken(held, index)
+        one = held.rows is not None and len(held.rows) == 1
+        return held if one else taken(held, index)  # of a name or a line in a list: a cut of its text
     if isinstance(index, list) and not all(isinstance(i, (bool, int)) for i in index):
         return _some_of(held)
     if isinstance(index, Unknown):
@@ -235,6 +237,11 @@ def array(held: Frame) -> Tensor:
     name = name_of(held)
     made.held |= {f"{name}#!{c}" for c in held.without}
     return made
+
+
+def as_array(held: Tensor) -> Tensor:
+    """What a tensor is made of when it is handed to a function: a table is all of its columns."""
+    return array(held) if isinstance(held, Frame) else held
 
 
 # ------------------------------------------------------------------------------------ methods of tables

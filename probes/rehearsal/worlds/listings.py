@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,6 +131,26 @@ def _of_line(call: Call) -> Any:
     if call.callee.name in ("split", "partition", "rsplit"):
         return Tensor(held.rows, held.table, held=held.held, vague=held.vague, by=held.by, done=("split",))
     return held
+
+
+@method(Frame, "endswith")
+def _ending(call: Call) -> Any:
+    """Whether a listed file is of the kind that is looked for: those that are made here are.
+
+    Another ending in the same folder may choose other files: it stays unknown which.
+    """
+    held: Frame = call.callee.owner
+    asked = call.given[0] if call.given else None
+    kinds = asked if isinstance(asked, (tuple, list)) else (asked,)
+    if held.rows is None or len(held.rows) != 1 or held.vague:
+        return NotImplemented
+    if not all(isinstance(k, str) and _ENDING.match(k) for k in kinds):
+        return NotImplemented
+    known = call.machine.by_name.setdefault(f"ending {held.table}", tuple(kinds))
+    return True if known == tuple(kinds) else NotImplemented
+
+
+_ENDING = re.compile(r"^\.\w{1,6}$")
 
 
 @method(Frame, "get")

@@ -34,7 +34,8 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
     if isinstance(held.number, float) and held.fits:
         made.number = held.number  # of each column alike
     if isinstance(index, tuple) and len(index) > 1:
-        made.done = (*made.done[:-1], f"part {_written(index[1:])}")
+        told = _written(index if first is Ellipsis else index[1:])
+        made.done = (*made.done[:-1], f"part {told}")
         made.held |= {f"{h[:-1]}!?" for h in made.held if h.endswith("#*")}
     if first is None or first is Ellipsis or isinstance(first, Unknown):
         if isinstance(first, Unknown):
@@ -51,6 +52,10 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
             and not isinstance(first, Series)
         ):
             return made.like(vague=True)  # which rows meet the condition is not known
+    if isinstance(first, slice) and _is_sample(machine, held):
+        if first.step == -1 and made.done[-1] == "part":
+            made.done = (*made.done[:-1], "rows ::-1")
+        return made
     if held.rows is None:
         if isinstance(first, Tensor) and first.rows is not None and first.table > 0:
             made.rows, made.table, made.held = first.rows, first.table, made.held | first.held
@@ -76,6 +81,13 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
 
 _MASKS = frozenset(("lt", "lte", "gt", "gte", "eq", "noteq", "not", "and", "or", "mask"))
 _SIDE = re.compile(r"(?i)(?:^|_)(train|trn|tr|val|valid|validation|dev|test|te|holdout)(?:$|_|\d)")
+
+
+def _is_sample(machine: Machine, held: Tensor) -> bool:
+    """Samples that a data set is about to give, or one alone: a cut lies within each."""
+    if held.rows is None or held.asked or not machine.sampling:
+        return False
+    return len(held.rows) < machine.tables.get(held.table, ("", 0))[1]
 
 
 def _of_side(machine: Machine, held: Tensor, name: str) -> Tensor:

@@ -167,10 +167,9 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
             if machine.numbers is not None and found[0].number is None and name in _STANDARD:
                 made.number = _STANDARD[name]
                 return made
-    if name in MOVES and made.rows is not None:
-        made.mixed = True
-    if name in PICKS and made.rows is not None and not along(given[:0], named):
-        made.vague = True
+    if made.rows is not None and not _within_rows(machine, made):
+        made.mixed = made.mixed or name in MOVES
+        made.vague = made.vague or (name in PICKS and not along(given[:0], named))
     if name in _WITH_NUMBERS and len(found) <= 200:
         number = by_numpy(name, given, named)
         if isinstance(number, list):
@@ -187,6 +186,12 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
             return tuple(made.like(number=n) for n in number)
         made.number = number
     return made
+
+
+def _within_rows(machine: Machine, held: Tensor) -> bool:
+    """Whether what is done to it happens within samples: one alone, or those that a data set gives."""
+    count = 0 if held.rows is None else len(held.rows)
+    return count == 1 or (bool(machine.sampling) and count < machine.tables.get(held.table, ("", 0))[1])
 
 
 def _gathered(machine: Machine, name: str, held: Any) -> Any:
@@ -218,6 +223,7 @@ def joined(machine: Machine, parts: list[Tensor], name: str) -> Tensor:
             rows = [p.rows for p in parts if p.rows is not None]
             alike = len({r.tobytes() for r in rows}) == 1
             made.rows = rows[0] if alike and name not in ("append",) else np.concatenate(rows)
+            made.mixed = any(p.mixed for p in parts)  # one after the other, in a known order
     elif len(tables) > 1:
         made.rows = None
     made.scalar = False
