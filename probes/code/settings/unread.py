@@ -88,7 +88,7 @@ def _defined(source: Script) -> Iterator[tuple[str, ast.AST]]:
         methods = {n.name for n in owner.body if isinstance(n, ast.FunctionDef)}
         if _CLASSES.search(owner.name) and "forward" not in methods:
             for node in owner.body:
-                target = node.target if isinstance(node, ast.AnnAssign) else None
+                target: ast.expr | None = node.target if isinstance(node, ast.AnnAssign) else None
                 if isinstance(node, ast.Assign) and len(node.targets) == 1:
                     target = node.targets[0]
                 if isinstance(target, ast.Name) and not _is_off(getattr(node, "value", None)):
