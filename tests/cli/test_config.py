@@ -49,7 +49,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_terminal_says_where_values_come_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_command_line(["config", *sides(tmp_path)])
     told = capsys.readouterr().out
-    assert told.startswith("1 difference, 1 of them weighty;")
+    assert told.startswith("1 difference, a weighty one;")
     assert "here: config.json:1 (lr); benchmark: config.json:1 (lr)" in told
 
 

@@ -232,9 +232,21 @@ def _filled_later(source: Script, node: ast.AST, target: ast.expr) -> bool:
             continue
         held = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
         fills = last_name(call.func) in (*_DRAWS, "copy_")
-        if fills and any(unparse(h).startswith(name) for h in held):
+        if (
+            fills
+            and any(unparse(h).startswith(name) for h in held)
+            and not _of_another_loop(source, node, call, name)
+        ):
             return True
     return False
+
+
+def _of_another_loop(source: Script, one: ast.AST, other: ast.AST, name: str) -> bool:
+    """`p` of a loop further down, `for p, q in zip(average.parameters(), ...)`, is another `p`."""
+    apart = [loop for loop in source.loops_around(other) if loop not in source.loops_around(one)]
+    return any(
+        name.split(".")[0] in {n.id for n in of(p.target, ast.Name)} for p in apart if isinstance(p, ast.For)
+    )
 
 
 def _instead(source: Script, one: ast.AST, other: ast.AST) -> bool:

@@ -289,6 +289,7 @@ def _sets_weights(source: Script) -> Finding | None:
         c
         for c in source.named(*_INITIALISERS)
         if "grad" not in source.owner(c) and not _averages(source, c) and not _of_no_weight(source, c)
+        if source.train_loop is None or source.train_loop not in source.above(c)
     ]
     text = source.code
     if found:

@@ -78,9 +78,24 @@ def accumulation_without_effect(view: View) -> Finding:
             partial(stepped_by_configuration, view),
             partial(_only_at_boundaries, view),
             accelerate_told_nothing,
+            _counted_before_added,
         ),
         "the scripts tell Accelerate nothing of accumulation",
     )
+
+
+def _counted_before_added(source: Script) -> Finding | None:
+    """`if i + 1 % steps == 0:` around the step: the rest of 1 is taken first, and the sum is never zero."""
+    for call in source.steps:
+        for parent in source.above(call):
+            test = parent.test if isinstance(parent, ast.If) else None
+            left = test.left if isinstance(test, ast.Compare) else None
+            if not isinstance(left, ast.BinOp) or not isinstance(left.op, ast.Add):
+                continue
+            rest = left.right
+            if isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Mod) and unparse(rest.left) == "1":
+                return at(source, parent, "`1 % n` is worked out before the sum: the step does not come")
+    return None
 
 
 def _no_effect(source: Script) -> Finding | None:

@@ -277,3 +277,46 @@ with torch.no_grad():
 """
     assert state("script-training-sees-evaluation", text.replace("{FIRST}", "20000")) != P
     assert state("script-training-sees-evaluation", text.replace("{FIRST}", "int(0.95 * len(rows))")) == P
+
+
+GROUPED = """
+import torch
+net = torch.nn.Linear(4, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for i, (x, y) in enumerate(loader):
+    (torch.nn.functional.cross_entropy(net(x), y) / 4).backward()
+    if {TEST} == 0:
+        opt.step()
+        opt.zero_grad()
+"""
+
+
+def test_a_rest_that_is_taken_before_the_sum() -> None:
+    """`i + 1 % 4` is `i + 1`."""
+    assert state("script-accumulation-without-effect", GROUPED.replace("{TEST}", "i + 1 % 4")) == P
+    assert state("script-accumulation-without-effect", GROUPED.replace("{TEST}", "(i + 1) % 4")) != P
+
+
+STARTS = """
+import torch
+net, average = torch.nn.Linear(4, 2), torch.nn.Linear(4, 2)
+{START}
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in loader:
+    opt.zero_grad()
+    torch.nn.functional.cross_entropy(net(x), y).backward()
+    opt.step()
+    for p, q in zip(average.parameters(), net.parameters()):
+        p.copy_(q)
+"""
+ZEROS = "for p in net.parameters():\n    torch.nn.init.constant_(p, 0.0)"
+
+
+def test_weights_copied_while_training_are_no_start() -> None:
+    """Copies in the loop neither set the start nor take it back."""
+    assert state("initial-weights-by-hand", STARTS.replace("{START}", "")) != P
+    assert state("script-zero-init", f"def main():\n{_indented(STARTS.replace('{START}', ZEROS))}\nmain()") == P
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
