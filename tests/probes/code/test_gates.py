@@ -103,8 +103,9 @@ def main(net, loader):
 """
 
 
-@pytest.mark.parametrize(("epochs", "warm", "wrong"), [(30, 40, True), (30, 3, False), (30, 30, False)])
+@pytest.mark.parametrize(("epochs", "warm", "wrong"), [(30, 40, True), (30, 3, False), (30, 30, True)])
 def test_a_warm_up_ends_before_its_schedule(epochs: int, warm: int, wrong: bool) -> None:
+    """One that takes the whole run leaves nothing of the fall behind it."""
     text = OWN.replace("{EPOCHS}", str(epochs)).replace("{WARM}", str(warm))
     assert (state("script-schedule-wrong", text) == "present") is wrong
 
