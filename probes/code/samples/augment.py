@@ -24,6 +24,7 @@ from ..tensorflow.data import flipped_apart
 from ..tensorflow.graph import rows_fed_apart
 from ..tensorflow.turned_apart import turned_alone
 from .cut_apart import cut_at_exchanged_corners, turned_by_another_draw
+from .in_getitem import label_of_the_one_before
 from .twin_pictures import one_of_two_moved
 
 
@@ -51,6 +52,7 @@ def sample_torn_apart(view: View) -> Finding:
             turned_by_another_draw,
             one_of_two_moved,
             target_further_on,
+            label_of_the_one_before,
             shows("moved-apart"),
         ),
         "the scripts change no samples that have several parts",

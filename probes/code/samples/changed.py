@@ -10,6 +10,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
+from .in_getitem import drowned_in_getitem
 from .spoiled import classes_left_out, noise_above
 
 
@@ -67,7 +68,7 @@ def _extreme(source: Script) -> Finding | None:
         ):
             if least.value < 0.05:
                 return at(source, call, "crops this small leave little of the image")
-    drowned = noise_above(source, MOST_NOISE)
+    drowned = noise_above(source, MOST_NOISE) or drowned_in_getitem(source, MOST_NOISE)
     if drowned is not None:
         return drowned
     for call in source.named("random_brightness", "adjust_brightness", "RandomBrightness"):

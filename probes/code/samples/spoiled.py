@@ -12,7 +12,8 @@ from ...scripts.learning import taken
 from ...scripts.syntax import Loop, Script
 from ..shared.checks import at, first, ok
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, model_calls
-from ..shared.sides import literal
+from ..shared.sides import either, literal
+from .in_getitem import overwritten_in_getitem
 
 _FILLS = (
     *("zeros_like", "ones_like", "rand_like", "randn_like", "empty_like", "full_like"),
@@ -27,7 +28,11 @@ def inputs_overwritten(view: View) -> Finding:
     `x = torch.zeros_like(x)`, `x = torch.rand(x.shape)` in the loop that trains, of a name that the loop
     hands in, which the model is called on. False positive: a test of memory or speed.
     """
-    return first(view, _overwritten, "the scripts show no batch on its way into the model")
+    return first(
+        view,
+        either(_overwritten, overwritten_in_getitem),
+        "the scripts show no batch on its way into the model",
+    )
 
 
 def _overwritten(source: Script) -> Finding | None:

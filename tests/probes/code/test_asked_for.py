@@ -315,8 +315,49 @@ ZEROS = "for p in net.parameters():\n    torch.nn.init.constant_(p, 0.0)"
 def test_weights_copied_while_training_are_no_start() -> None:
     """Copies in the loop neither set the start nor take it back."""
     assert state("initial-weights-by-hand", STARTS.replace("{START}", "")) != P
-    assert state("script-zero-init", f"def main():\n{_indented(STARTS.replace('{START}', ZEROS))}\nmain()") == P
+    assert (
+        state("script-zero-init", f"def main():\n{_indented(STARTS.replace('{START}', ZEROS))}\nmain()") == P
+    )
 
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+HANDED = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+class Shapes(Dataset):
+    def __init__(self, images, labels):
+        self.images, self.labels = images, labels
+    def __len__(self):
+        return len(self.labels)
+    def __getitem__(self, i):
+        x = torch.from_numpy(self.images[i])
+        {CHANGE}
+        return x, int(self.labels[{PLACE}])
+net = torch.nn.Linear(4, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in DataLoader(Shapes(images, labels), batch_size=8, shuffle=True):
+    opt.zero_grad()
+    torch.nn.functional.cross_entropy(net(x), y).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "symptom", "found"),
+    [
+        ("pass", "i", "script-sample-torn-apart", False),
+        ("pass", "i - 1", "script-sample-torn-apart", True),
+        ("pass", "i + 1", "script-sample-torn-apart", False),
+        ("x = torch.rand_like(x)", "i", "script-inputs-overwritten", True),
+        ("noise = torch.rand_like(x)", "i", "script-inputs-overwritten", False),
+        ("x = x + 5.0 * torch.randn_like(x)", "i", "script-augmentation-extreme", True),
+        ("x = x + 0.05 * torch.randn_like(x)", "i", "script-augmentation-extreme", False),
+    ],
+)
+def test_samples_as_they_are_handed_out(change: str, place: str, symptom: str, found: bool) -> None:
+    """Thrown away, drowned, with the label of another; or as they should be."""
+    text = HANDED.replace("{CHANGE}", change).replace("{PLACE}", place)
+    assert (state(symptom, text) == P) == found
