@@ -31,6 +31,7 @@ from .look_ahead import inputs_look_ahead
 from .net_of_folds import net_through_folds
 from .node_masks import learns_other_nodes
 from .overlaps import overlap
+from .part_of_trained import part_of_trained_set
 from .part_unused import part_never_read, test_chooses
 from .ranges_met import ranges_meet
 from .rows_flowed import chosen_by_scored, figures_of_scored, scored_rows_learnt
@@ -78,7 +79,7 @@ def held_out_in_training(view: View) -> Finding:
         *(_overlap, same_source, _same_data, _fits_on_both, _joined),
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
         *(cuts_meet, both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
-        *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end),
+        *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end, part_of_trained_set),
         *(evaluated_by_training_input, held_out_pattern_of_training),
         *(
             rows_in_both,

@@ -361,3 +361,28 @@ def test_samples_as_they_are_handed_out(change: str, place: str, symptom: str, f
     """Thrown away, drowned, with the label of another; or as they should be."""
     text = HANDED.replace("{CHANGE}", change).replace("{PLACE}", place)
     assert (state(symptom, text) == P) == found
+
+
+PARTED = """
+import torch
+from torch.utils.data import DataLoader, Subset
+full = Shapes(4000)
+train_loader = DataLoader({TRAINED}, batch_size=8, shuffle=True)
+val = Subset(full, range(800))
+net = torch.nn.Linear(4, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in train_loader:
+    opt.zero_grad()
+    torch.nn.functional.cross_entropy(net(x), y).backward()
+    opt.step()
+with torch.no_grad():
+    for x, y in DataLoader(val, batch_size=8):
+        print((net(x).argmax(1) == y).float().mean())
+"""
+
+
+def test_a_part_of_what_is_trained_on() -> None:
+    """The first 800 are held out, or they are in training as well."""
+    assert state("script-training-sees-evaluation", PARTED.replace("{TRAINED}", "full")) == P
+    rest = PARTED.replace("{TRAINED}", "Subset(full, range(800, 4000))")
+    assert state("script-training-sees-evaluation", rest) != P
