@@ -136,7 +136,8 @@ def own_weights(source: Script, call: ast.Call) -> bool:
     read = [c for c in inside if last_name(c.func) in ("load", "load_file", "load_checkpoint") and c.args]
     if read:
         return all(saved_here(source, c.args[0]) for c in read)
-    return any(last_name(c.func) == "state_dict" for c in inside)
+    # `key.load_state_dict(query.state_dict())` is a copy of another net, which goes on learning
+    return any(last_name(c.func) == "state_dict" and source.owner(c) == source.owner(call) for c in inside)
 
 
 def _hands_on(source: Script, use: ast.Name) -> bool:
