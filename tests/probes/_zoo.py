@@ -1260,6 +1260,18 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         run([absolute, series("train/mse", np.full(n, 3.0), at)]),
         "squared-error-of-few",
     )
+    falling = np.linspace(2.0, 0.01, half)
+    sure = [
+        series("train/loss", np.concatenate([falling, np.full(n - half, np.nan)]), at),
+        series("train/accuracy", np.concatenate([np.linspace(0.5, 1.0, half), np.full(n - half, 0.1)]), at),
+    ]
+    add("no number once sure", run(sure), "loss-not-finite-once-sure", "loss-not-finite")
+    tested = series("test/loss", [61.1], at[-1:], raw="Test loss")
+    add(
+        "test data of another scale",
+        run([series("eval/loss", [0.5, 0.4, 0.38, 0.37], at[9:40:10]), tested]),
+        "test-loss-far-above-eval",
+    )
     left_out = series("train/loss", good[:half], at[:half], absent=at[half:])
     add(
         "column left out",

@@ -94,6 +94,7 @@ def complete(rng: np.random.Generator) -> zoo.Run:
         series("train/loss/a", loss * 0.6, at),
         series("train/loss/b", loss * 0.4, at),
         series("eval/loss", held, evals),
+        series("test/loss", held[-1:], evals[-1:], raw="Test loss"),
         series("train/accuracy", zoo.accuracy(loss, 2.3), at),
         series("eval/accuracy", zoo.accuracy(held, 2.3), evals),
         series("eval/accuracy/cat", zoo.accuracy(held, 2.3), evals),
