@@ -163,6 +163,11 @@ def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
 _PROCESSES = re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:gpytorch|gpflow|botorch)\b")
 
 
+# Graph networks: Adam at 0.01 (Kipf and Welling 2017, and the examples of these libraries).
+_GRAPHS = re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:torch_geometric|dgl|spektral|deeprobust)\b")
+_OF_GRAPHS = 0.01
+
+
 # The largest rate that recurrent language models are known to be trained with, by SGD with gradients clipped
 # at 0.25: 20 in PyTorch's own example (word_language_model), 30 in AWD-LSTM (Merity et al. 2017).
 _CLIPPED = 30.0
@@ -195,6 +200,8 @@ def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = 
     value, text, rest = peak
     if any(_PROCESSES.search(code) for code in view.run.scripts.values()):
         return unknown(f"{text}; Gaussian processes are fitted with rates of 0.1", value=value, **rest)
+    if value <= _OF_GRAPHS and any(_GRAPHS.search(code) for code in view.run.scripts.values()):
+        return unknown(f"{text}; graph networks are trained with rates up to 0.01", value=value, **rest)
     limits = _limits(view.run, adam, sgd, upper=True)
     kind = family(view.run)
     if (own := value_of(view.run, "optimizer")) in _OF_ONE and value <= 1.0:

@@ -134,6 +134,22 @@ CASES: list[tuple[str, str, Run]] = [
         "present",
         run(settings={"learning_rate": 0.4, "optimizer": "adam"}, scripts={"fit.py": "import torch\n"}),
     ),
+    (
+        "lr-very-large",
+        "unknown",
+        run(
+            settings={"learning_rate": 0.01, "optimizer": "adam"},
+            scripts={"fit.py": "import torch\nfrom torch_geometric.nn import GCNConv\n"},
+        ),
+    ),
+    (
+        "lr-very-large",
+        "present",
+        run(
+            settings={"learning_rate": 0.05, "optimizer": "adam"},
+            scripts={"fit.py": "import torch\nfrom torch_geometric.nn import GCNConv\n"},
+        ),
+    ),
     ("lr-very-large", "unknown", run(settings={"learning_rate": 0.02, "optimizer": "muon"})),
     ("lr-large", "present", run(settings={"learning_rate": 5e-3, "optimizer": "adam"})),
     ("lr-large", "absent", run(settings={"learning_rate": 1e-3, "optimizer": "adam"})),
