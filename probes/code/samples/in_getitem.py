@@ -15,7 +15,6 @@ from ..shared.roles import TARGET_WORDS
 from ..shared.sides import literal
 
 _LIKE = re.compile(r"^(?:rand|randn|zeros|ones|empty)_like$")
-_NORMAL = ("randn_like", "randn", "standard_normal", "normal")
 
 
 def _handing_out(source: Script) -> Iterator[tuple[Function, str, set[str]]]:
@@ -49,6 +48,22 @@ def overwritten_in_getitem(source: Script) -> Finding | None:
     return None
 
 
+_NORMAL = ("randn_like", "randn", "standard_normal", "normal")
+
+
+def drowned(source: Script, node: ast.Assign | ast.AugAssign, most: float) -> Finding | None:
+    """Normal noise of more than `most` deviations stands in what is assigned."""
+    for part in of(node.value, ast.BinOp):
+        if isinstance(part.op, ast.Mult):
+            sides = (part.left, part.right)
+            drawn = any(isinstance(s, ast.Call) and last_name(s.func) in _NORMAL for s in sides)
+            sizes = [literal(source, s) for s in sides if not isinstance(s, ast.Call)]
+            far = [n for n in sizes if isinstance(n, (int, float)) and n > most]
+            if drawn and far:
+                return at(source, node, f"noise of {far[0]:g} deviations is added to the inputs")
+    return None
+
+
 def drowned_in_getitem(source: Script, most: float) -> Finding | None:
     """`x = x + 10 * torch.randn_like(x)`: noise of more than `most` deviations of normalised inputs."""
     for function, _, held in _handing_out(source):
@@ -56,13 +71,8 @@ def drowned_in_getitem(source: Script, most: float) -> Finding | None:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if not isinstance(target, ast.Name) or target.id not in held:
                 continue
-            for part in of(node.value, ast.BinOp):
-                sides = (part.left, part.right) if isinstance(part.op, ast.Mult) else ()
-                drawn = any(isinstance(s, ast.Call) and last_name(s.func) in _NORMAL for s in sides)
-                sizes = [literal(source, s) for s in sides if not isinstance(s, ast.Call)]
-                far = [n for n in sizes if isinstance(n, (int, float)) and n > most]
-                if drawn and far:
-                    return at(source, node, f"noise of {far[0]:g} deviations is added to the inputs")
+            if (found := drowned(source, node, most)) is not None:
+                return found
     return None
 
 

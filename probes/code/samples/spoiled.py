@@ -13,7 +13,7 @@ from ...scripts.syntax import Loop, Script
 from ..shared.checks import at, first, ok
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, model_calls
 from ..shared.sides import either, literal
-from .in_getitem import overwritten_in_getitem
+from .in_getitem import drowned, overwritten_in_getitem
 
 _FILLS = (
     *("zeros_like", "ones_like", "rand_like", "randn_like", "empty_like", "full_like"),
@@ -90,18 +90,9 @@ def noise_above(source: Script, most: float) -> Finding | None:
                 continue
             if TARGET_WORDS.search(target.id.lower()):
                 continue
-            for part in of(node.value, ast.BinOp):
-                if isinstance(part.op, ast.Mult):
-                    sides = (part.left, part.right)
-                    drawn = any(isinstance(s, ast.Call) and last_name(s.func) in _NORMAL for s in sides)
-                    sizes = [literal(source, s) for s in sides if not isinstance(s, ast.Call)]
-                    far = [n for n in sizes if isinstance(n, (int, float)) and n > most]
-                    if drawn and far:
-                        return at(source, node, f"noise of {far[0]:g} deviations is added to the inputs")
+            if (found := drowned(source, node, most)) is not None:
+                return found
     return None
-
-
-_NORMAL = ("randn_like", "randn", "standard_normal", "normal")
 
 
 def classes_left_out(source: Script) -> Finding | None:
