@@ -53,7 +53,12 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+_METHODS: dict[type[ast.AST], str] = {}  # kind of node -> the method that knows it
 ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError)
+
+
+def _method(kind: type[ast.AST]) -> str:
+    return _METHODS.setdefault(kind, f"_of_{kind.__name__.lower()}")
 
 
 class Expressions:
@@ -118,7 +123,7 @@ class Expressions:
         self.tick()
         if node in self.without:
             return Unknown("", STRANGE)
-        known = getattr(self, f"_of_{type(node).__name__.lower()}", None)
+        known = getattr(self, _METHODS.get(type(node)) or _method(type(node)), None)
         if known is None:
             return Unknown(type(node).__name__)
         try:

@@ -6,6 +6,7 @@ import ast
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .values import Library
@@ -103,9 +104,14 @@ def find_method(owner: Any, name: str) -> Function | None:
 
 def find_function(callee: Library) -> Function | None:
     """What is known of a library's function: the one with the longest beginning that fits."""
+    return _function_of(callee.name, callee.last)
+
+
+@lru_cache(maxsize=4096)
+def _function_of(name: str, last: str) -> Function | None:
     best: tuple[int, Function] | None = None
-    for beginnings, known in (*FUNCTIONS.get(callee.last, ()), *FUNCTIONS.get("*", ())):
-        fits = [len(b) for b in beginnings if callee.name.startswith(b)]
+    for beginnings, known in (*FUNCTIONS.get(last, ()), *FUNCTIONS.get("*", ())):
+        fits = [len(b) for b in beginnings if name.startswith(b)]
         if fits or not beginnings:
             size = max(fits, default=0)
             if best is None or size > best[0]:

@@ -407,10 +407,7 @@ class Machine(Objects):
         self, callee: Any, given: list[Any], named: dict[str, Any], node: ast.Call, scope: Scope
     ) -> None:
         """Figures that are printed or logged, each with the words that stand before it."""
-        name = last_name(node.func)
-        if name not in _TELLS or isinstance(callee, (Kind, Net)):
-            return
-        if isinstance(callee, Routine):
+        if isinstance(callee, (Routine, Kind, Net)) or last_name(node.func) not in _TELLS:
             return
         before = ""
         waiting: list[str] = []

@@ -92,7 +92,7 @@ def settings(machine: Machine, name: str, given: list[Any], named: Named) -> tup
     signature = SIGNATURES.get(name, ())
     found = {signature[i] if i < len(signature) else f"#{i}": g for i, g in enumerate(given)}
     found.update({SAME.get(k, k): v for k, v in named.items()})
-    defaults = {**DEFAULTS["*"], **DEFAULTS.get(name, {})}
+    defaults = _DEFAULTS.get(name, DEFAULTS["*"])
     if _CONVOLUTION.match(name):
         _whole_border(found)
     if _POOL in name.lower() and _same_number(found.get("stride"), found.get("kernel_size")):
@@ -105,6 +105,7 @@ def settings(machine: Machine, name: str, given: list[Any], named: Named) -> tup
     return tuple(sorted(kept, key=lambda k: repr(k[0])))  # a key may be anything that was computed
 
 
+_DEFAULTS = {name: {**DEFAULTS["*"], **held} for name, held in DEFAULTS.items()}
 _CONVOLUTION = re.compile(r"^Conv[123]d$")
 
 

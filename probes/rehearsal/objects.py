@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from ..scripts.bounds import MOST_ITEMS
 from .asking import Asking
@@ -535,7 +536,16 @@ def _last(node: ast.expr) -> str:
     return inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
 
 
+_YIELDS: WeakKeyDictionary[ast.AST, bool] = WeakKeyDictionary()  # asked at each call, and told once
+
+
 def _yields(node: ast.AST) -> bool:
+    if node not in _YIELDS:
+        _YIELDS[node] = _finds_yield(node)
+    return _YIELDS[node]
+
+
+def _finds_yield(node: ast.AST) -> bool:
     waiting = list(ast.iter_child_nodes(node))
     while waiting:
         one = waiting.pop()
