@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...by_hand.promises import broken_promises
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
@@ -73,6 +74,11 @@ from .worked_out import worked_out_otherwise
 Loops = (ast.For, ast.AsyncFor, ast.While)
 
 
+def promise_broken(source: Script) -> Finding | None:
+    """A function is named after a metric, and worked out on made answers it is another thing."""
+    return next((at(source, node, why) for node, why in broken_promises(source)), None)
+
+
 @probe()
 def metric_miscounts(view: View) -> Finding:
     """Counts of a metric are wrong whatever the model does."""
@@ -136,6 +142,7 @@ def metric_miscounts(view: View) -> Finding:
             softmax_of_two_axes,
             other_than_named,
             worked_out_otherwise,
+            promise_broken,
             figures_exchanged,
             meters_go_on,
             test_of_other_rows,

@@ -65,6 +65,7 @@ class Reader:
     def __init__(self, source: Script) -> None:
         self.source = source
         self.asked = 0
+        self.cut = 0  # how often an answer was given up for depth: no guess may stand in for it
         self.kept: dict[ast.expr, Rows | None] = {}
 
     def rows(self, node: ast.expr) -> Rows | None:
@@ -79,6 +80,7 @@ class Reader:
 
     def _rows(self, node: ast.expr, env: Env, depth: int) -> Rows | None:
         if depth <= 0 or self.asked > MOST:
+            self.cut += 1
             return None
         if env:
             return self._found(node, env, depth)
@@ -128,9 +130,11 @@ class Reader:
             return None
         if len(given) > 1 or self._made_in_another_loop(given[0], node):
             return None
+        before = self.cut
         found = self._place(given[0].value, given[0].places, env, depth - 1, given[0])
         if (
-            (found is None or not found.whole)
+            self.cut == before
+            and (found is None or not found.whole)
             and not given[0].places
             and root(given[0].value) == unparse(node)
         ):
@@ -164,6 +168,7 @@ class Reader:
         self, value: ast.expr, places: tuple[int, ...], env: Env, depth: int, given: Given | None = None
     ) -> Rows | None:
         if depth <= 0:
+            self.cut += 1
             return None
         for at, place in enumerate(places):
             if isinstance(value, (ast.Tuple, ast.List)) and place < len(value.elts):
@@ -211,9 +216,10 @@ class Reader:
             ends = returns(function)
             if len(ends) != 1:
                 return None
+            before = self.cut
             bound = self._bind(function, value, env, depth)
             found = self._windows(function, bound, depth) or self._place(ends[0], places, bound, depth - 1)
-            if found is None and not names_a_side(value):
+            if found is None and self.cut == before and not names_a_side(value):
                 mine = {b for b in bound.values() if isinstance(b, Rows) and b.table != "numbers"}
                 found = next(iter(mine)) if len(mine) == 1 else None
             return self._from_outside(found, function, value)
@@ -356,6 +362,7 @@ class Reader:
     def _condition(self, test: ast.expr, name: str, held: Rows | None, env: Env, depth: int) -> Rows | None:
         """The rows for which a condition holds: of the groups or the column that it asks about."""
         if depth <= 0:
+            self.cut += 1
             return None
 
         def again(inner: ast.expr) -> Rows | None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
+
+from traindoctor.probes.code.shared.row_sets import DEPTH
+from traindoctor.probes.code.shared.rows import Reader
+from traindoctor.probes.scripts.syntax import Script
 
 from .._scripts import state
 
@@ -281,3 +287,29 @@ def read(path):
     return list(csv.DictReader(open(path)))
 """
     assert state(SEES, HEAD + text + TAIL.replace("Visits(train)", "Visits(train, vocab)")) != "present"
+
+
+def test_rows_are_told_whole_or_not_at_all() -> None:
+    """Where a long way ends too soon, no guess stands in for what is at its end."""
+    text = """
+import pandas as pd
+def read_table(path):
+    table = pd.read_csv(path)
+    table["tags"] = table["tags"].fillna("")
+    return table
+def part_by_place(table, share):
+    places = sorted(table["place"].unique())
+    rng.shuffle(places)
+    n_val = int(len(places) * share)
+    held_out = set(places[:n_val])
+    is_val = table["place"].isin(held_out)
+    return table[~is_val].reset_index(drop=True), table[is_val].reset_index(drop=True)
+train, val = part_by_place(read_table("visits.csv"), 0.2)
+use(train)
+"""
+    source = Script("train.py", text, ast.parse(text))
+    asked = next(c for c in source.calls if ast.unparse(c) == "use(train)").args[0]
+    whole = Reader(source).rows(asked)
+    assert whole is not None
+    assert len(whole.rows) == 800
+    assert all(Reader(source)._rows(asked, {}, depth) in (None, whole) for depth in range(4, DEPTH))

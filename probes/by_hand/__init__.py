@@ -1,0 +1,1 @@
+"""Functions of a program worked out exactly on made inputs, and held to what their names promise."""
