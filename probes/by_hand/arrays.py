@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-LARGEST = 50_000  # numbers in an array, items in a list
+LARGEST = 300_000  # numbers in an array, items in a list
 
 
 class Unfit(Exception):

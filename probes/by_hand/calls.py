@@ -13,14 +13,18 @@ import numpy as np
 
 from . import arrays
 from .arrays import KINDS, SAME, Tensor, Unfit, checked, of_arrays, plain, tensor
+from .draws import Source
 from .things import Dotted, Method, Names, Own
 
-LIBRARIES = ("np", "numpy", "torch", "F", "math", "collections", "jnp", "nn", "functional")
+LIBRARIES = ("np", "numpy", "torch", "F", "math", "collections", "jnp", "nn", "functional", "random")
 QUIET = ("print",)
 
 
 class Calls:
     """What functions and methods that are none of the program's give."""
+
+    def __init__(self) -> None:
+        self.draws = Source()
 
     @abstractmethod
     def apply(self, callee: Any, given: list[Any], named: Names) -> Any:
@@ -73,8 +77,17 @@ class Calls:
             raise Unfit
         if name == "Counter":
             return Counter(*given)
+        if callee.path.startswith("random."):
+            return self.draws.draw(name, given, named)
         if callee.path.split(".")[0] not in (*LIBRARIES, "functional") and "." in callee.path:
             raise Unfit
+        if (
+            ".random." in callee.path
+            or callee.path.startswith("random.")
+            or name in ("randperm", "default_rng")
+        ):
+            found = self.draws.draw(name, given, named)
+            return tensor(found) if name == "randperm" else found
         torch = callee.path.startswith(("torch", "F.", "nn."))
         if name in ("tensor", "as_tensor", "FloatTensor", "LongTensor", "from_numpy"):
             return tensor(np.array(given[0]))
@@ -129,6 +142,8 @@ class Calls:
 
     def of_method(self, owner: Any, name: str, given: list[Any], named: Names) -> Any:
         """What a method gives. Raises Unfit."""
+        if isinstance(owner, Source):
+            return owner.draw(name, given, named)
         if isinstance(owner, (np.ndarray, np.generic)):
             return self._of_array(owner, name, given, named)
         if isinstance(owner, (bool, int, float)) and name in ("item", "float", "cpu", "detach", "numpy"):

@@ -52,6 +52,7 @@ class Interpreter(Calls):
     """One program, of which functions can be asked. All of `call` raises Unfit for what is not understood."""
 
     def __init__(self, source: Script, known: Names | None = None) -> None:
+        super().__init__()
         self.source = source
         self.left = STEPS
         self.known = dict(known or {})

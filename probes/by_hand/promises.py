@@ -106,10 +106,15 @@ def broken_promises(source: Script) -> Iterator[tuple[ast.AST, str]]:
             if (why := _broken(source, function, roles, kind, None)) is not None:
                 yield function, why
             continue
-        for name, node in _handed_back(function):
+        for name, node in handed_back(function):
             kind = kind_of(name)
             if kind and (why := _broken(source, function, roles, _kind_in(kind, function, roles), name)):
                 yield node, why
+
+
+def first_broken(source: Script) -> tuple[ast.AST, str] | None:
+    """The first of them."""
+    return next(broken_promises(source), None)
 
 
 def _kind_in(kind: str, function: ast.FunctionDef, roles: tuple[str, str]) -> str:
@@ -170,7 +175,7 @@ def _option(name: str) -> tuple[bool, Any]:
     return next(((True, value) for ask, value in _OPTIONS if ask.match(name)), (False, None))
 
 
-def _handed_back(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+def handed_back(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
     """Names of the figures that its one return hands back: keys of a mapping, names of a tuple."""
     ends = [n.value for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None]
     told = [e for e in ends if any(isinstance(n, ast.Name) for n in ast.walk(e))]  # others are of nothing
@@ -249,7 +254,7 @@ def _told(
         if part is not None:
             found = _picked(found, function, part)
         elif isinstance(found, tuple) and len(found) > 1:
-            named_parts = [name for name, _ in _handed_back(function)]
+            named_parts = [name for name, _ in handed_back(function)]
             mine = [i for i, name in enumerate(named_parts) if kind_of(name) == kind_of(function.name)]
             if len(named_parts) != len(found) or len(mine) != 1:
                 return None  # several figures, and it is not said which is which
@@ -276,7 +281,7 @@ def _default(function: ast.FunctionDef, name: str) -> Any:
 def _picked(found: Any, function: ast.FunctionDef, part: str) -> Any:
     if isinstance(found, dict):
         return found[part]
-    names = [name for name, _ in _handed_back(function)]
+    names = [name for name, _ in handed_back(function)]
     if not isinstance(found, tuple) or len(found) != len(names):
         raise Unfit
     return found[names.index(part)]

@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...by_hand.promises import broken_promises
+from ...by_hand.inverses import turned_back_otherwise
+from ...by_hand.promises import first_broken
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
@@ -18,7 +19,7 @@ from ..labels.left_positions import mask_left_in_metric, mean_over_emptied_in_me
 from ..loss.ctc import ctc_blank_kept
 from ..model.activations import activated_twice
 from ..schedule.tf_lengths import metric_goes_on
-from ..shared.checks import at, first, ok, outer_loop, runs_in
+from ..shared.checks import at, first, ok, outer_loop, runs_in, told_at
 from ..shared.sides import either, literal, side
 from ..splits.slipped import other_held_out_part
 from ..splits.unlike import compared_unlike_trained, left_at_once, mask_unused
@@ -72,11 +73,6 @@ from .totals import (
 from .worked_out import worked_out_otherwise
 
 Loops = (ast.For, ast.AsyncFor, ast.While)
-
-
-def promise_broken(source: Script) -> Finding | None:
-    """A function is named after a metric, and worked out on made answers it is another thing."""
-    return next((at(source, node, why) for node, why in broken_promises(source)), None)
 
 
 @probe()
@@ -142,7 +138,8 @@ def metric_miscounts(view: View) -> Finding:
             softmax_of_two_axes,
             other_than_named,
             worked_out_otherwise,
-            promise_broken,
+            told_at(first_broken),
+            told_at(turned_back_otherwise),
             figures_exchanged,
             meters_go_on,
             test_of_other_rows,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
+from ...by_hand.inverses import classes_apart, words_apart
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
@@ -14,7 +15,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..evaluation.keras_fit import weights_by_rank
 from ..method.tokens import numbered_for_pretrained, table_not_grown
-from ..shared.checks import at, first, ok
+from ..shared.checks import at, first, ok, told_at
 from ..shared.nodes import is_none
 from ..shared.sides import either, given, literal, side, words
 from ..splits.sides_apart import numbered_apart
@@ -39,6 +40,7 @@ def classes_numbered_apart(view: View) -> Finding:
             _in_each_batch,
             _one_split_told,
             _unlike_maps,
+            told_at(classes_apart),
             partial(numbered_apart, labels=True),
             weights_by_rank,
             numbered_from_one,
@@ -415,6 +417,7 @@ def words_numbered_apart(view: View) -> Finding:
             _vocabulary_of_held_out,
             _other_tokenizer,
             _no_item_type,
+            told_at(words_apart),
             partial(numbered_apart, labels=False),
             table_too_small,
             fewer_rows_than_words,

@@ -65,11 +65,38 @@ def _never_moved(source: Script) -> Finding | None:
     over = [n for n in source.of(ast.For) if len(_pairs(n.target, n.iter)) == 2]
     over = [n for n in over if any(_moves(m) for m in of(n, ast.Assign, ast.Call))]
     copied = any("state_dict()" in unparse(a) for c in source.named("load_state_dict") for a in c.args)
-    if len(over) != 1 or source.loops_around(over[0]) or source.class_around(over[0]) is None or copied:
+    if (
+        len({source.function_around(n) for n in over}) != 1
+        or source.loops_around(over[0])
+        or source.class_around(over[0]) is None
+        or copied
+    ):
         return None  # a helper that is left over beside the one in use
-    if never_run(source, over[0]) or _called_by_none(source, over[0]):
+    if never_run(source, over[0]) or _called_by_none(source, over[0]) or _made_and_left(source, over[0]):
         return at(source, over[0], "nothing calls the function that updates the average")
     return None
+
+
+def _made_and_left(source: Script, node: ast.AST) -> bool:
+    """`ema = Average(model)`: only what it holds is read of it, and none of its methods is called."""
+    owner = source.class_around(node)
+    made = [c for c in source.named(owner.name) if owner is not None] if owner is not None else []
+    statement = source.statement(made[0]) if len(made) == 1 else None
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    if owner is None or owner.bases or statement.value is not made[0] or not source.trains_by_hand:
+        return False
+    name, function = statement.targets[0].id, source.function_around(node)
+    reads = [n for n in source.of(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    fields = [source.parents.get(n) for n in reads]
+    methods = {n.name for n in of(owner, ast.FunctionDef)}
+    called = {last_name(c.func) for c in of(owner, ast.Call)}
+    return (
+        bool(reads)
+        and all(isinstance(f, ast.Attribute) and f.attr not in methods for f in fields)
+        and function is not None
+        and function.name not in called
+    )
 
 
 def _called_by_none(source: Script, node: ast.AST) -> bool:

@@ -12,6 +12,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either, given, literal, setting, side
 from .few import few_batches, few_by_setting, few_in_a_call, meant, small
+from .shares import few_of_all
 
 
 @probe()
@@ -25,6 +26,7 @@ def training_data_cut(view: View, *, few: int, batches: int) -> Finding:
         lambda s: few_in_a_call(s, few),
         lambda s: few_batches(s, batches),
         lambda s: few_by_setting(s, batches),
+        few_of_all,
     )
     return first(view, check, "the scripts do not limit the training data")
 

@@ -78,6 +78,18 @@ def at(source: Script, node: ast.AST, why: str) -> Finding:
     )
 
 
+def told_at(
+    look: Callable[[Script], tuple[ast.AST, str] | None],
+) -> Callable[[Script], Finding | None]:
+    """A check of what was worked out by hand (`probes/by_hand/`), and where."""
+
+    def check(source: Script) -> Finding | None:
+        found = look(source)
+        return None if found is None else at(source, *found)
+
+    return check
+
+
 def ok(source: Script, node: ast.AST | None, why: str) -> Finding:
     """The construct is there and right."""
     return absent(why, where=(source.place(node),))

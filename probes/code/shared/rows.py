@@ -178,8 +178,20 @@ class Reader:
         return self._rows(value, env, depth - 1)
 
     def _table(self, call: ast.Call) -> Rows:
-        name = f"{unparse(call)[:200]}@{call.lineno}"
+        name = f"{unparse(call)[:200]}@{self._first(call)}"
         return Rows(name, ALL, name, self.source.function_around(call))
+
+    def _first(self, call: ast.Call) -> int:
+        """The line of the first call that is written alike in the same function: it reads the same."""
+        around, text = self.source.function_around(call), unparse(call)
+        if not call.args:
+            return call.lineno  # `next_batch()`
+        alike = [
+            c.lineno
+            for c in self.source.named(last_name(call.func))
+            if c.lineno < call.lineno and self.source.function_around(c) is around and unparse(c) == text
+        ]
+        return min(alike, default=call.lineno)
 
     def _reads(self, call: ast.Call, env: Env, depth: int) -> bool:
         """A call that makes a table of nothing that is known: it reads, lists or gathers."""
@@ -656,7 +668,7 @@ class Reader:
         inner = found.made_in
         while inner is not None:
             if inner is function:
-                here = f"{unparse(call)[:120]}@{call.lineno}"
+                here = f"{unparse(call)[:120]}@{self._first(call)}"
                 return replace(
                     found,
                     table=f"{here}:{found.table}",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...by_hand.parts import parts_that_meet, targets_inside_windows
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, any_of, probe
@@ -15,7 +16,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..evaluation.best_kept import gradients_on_held_out
 from ..model.sequence import target_is_input
-from ..shared.checks import at, extractor, first, ok
+from ..shared.checks import at, extractor, first, ok, told_at
 from ..shared.nodes import refilled
 from ..shared.sides import Given, Part, either, given, literal, part, side, words
 from ..shared.transforms import telling
@@ -94,6 +95,8 @@ def held_out_in_training(view: View) -> Finding:
             scored_rows_learnt,
             learns_other_nodes,
             ranges_meet,
+            told_at(parts_that_meet),
+            told_at(targets_inside_windows),
         ),
     )
     return first(view, check, "the scripts show no two sets of data")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -60,8 +61,23 @@ def sided(source: Script) -> tuple[Sided, ...]:
                 continue
             told = learns
         found.append(Sided(told, one.name, one.node, one.rows, one.scope))
+    found += _under_keys(source)
     developed = development_names(source)
     return tuple(p for p in found if p.learns or not (p.name in developed or _divided_again(p, found)))
+
+
+def _under_keys(source: Script) -> Iterator[Sided]:
+    """`parts = {"train": rows[:cut], "val": rows[cut:]}`: rows that stand under the word for a side."""
+    for table in source.of(ast.Dict):
+        keys = [
+            k.value if isinstance(k, ast.Constant) and isinstance(k.value, str) else "" for k in table.keys
+        ]
+        if {side(k) for k in keys if k} != {True, False} or any(_NO_ROWS.search(k) for k in keys):
+            continue
+        for key, value in zip(keys, table.values, strict=True):
+            told, rows = side(key), None if isinstance(value, ast.Name) else rows_of(source).rows(value)
+            if told is not None and rows is not None and rows.table != "numbers" and not rows.whole:
+                yield Sided(told, key, value, rows, source.function_around(table))
 
 
 def _divided_again(part: Sided, others: list[Sided]) -> bool:

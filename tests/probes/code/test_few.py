@@ -232,3 +232,18 @@ PICKED = [
 @pytest.mark.parametrize(("state", "code"), PICKED)
 def test_numbers_of_rows_that_are_shuffled_pick_all_of_a_sample(state: State, code: str) -> None:
     assert finding(labels_permuted_alone, code).state is state
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        (PRESENT, "x_train, x_test = train_test_split(x, test_size=0.98)"),
+        (PRESENT, "n = len(rows)\ntrain, val = rows[: int(0.02 * n)], rows[int(0.8 * n) :]"),
+        (UNKNOWN, "x_train, x_test = train_test_split(x, test_size=0.2)"),
+        (UNKNOWN, "few_shot = True\nx_train, x_test = train_test_split(x, test_size=0.98)"),
+        (UNKNOWN, "x_test, x_train = train_test_split(x, test_size=0.98)"),
+    ],
+)
+def test_next_to_nothing_is_left_for_training(state: State, code: str) -> None:
+    text = f'import pandas as pd\nrows = pd.read_csv("a.csv")\n{code}\n'
+    assert finding(training_data_cut, text, few=1000, batches=50).state is state

@@ -313,3 +313,12 @@ use(train)
     assert whole is not None
     assert len(whole.rows) == 800
     assert all(Reader(source)._rows(asked, {}, depth) in (None, whole) for depth in range(4, DEPTH))
+
+
+def test_rows_under_the_word_for_a_side() -> None:
+    read = 'table = pd.read_csv("visits.csv")\nn = len(table)\n'
+    parts = 'parts = {"train": table[: int(0.9 * n)], "val": table[int(CUT * n) :]}\n'
+    loops = 'train, val = parts["train"], parts["val"]\n'
+    right = state(SEES, HEAD + read + parts.replace("CUT", "0.9") + loops + TAIL)
+    assert right != "present"
+    assert state(SEES, HEAD + read + parts.replace("CUT", "0.4") + loops + TAIL) == "present"

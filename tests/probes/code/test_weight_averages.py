@@ -128,3 +128,29 @@ def test_what_looks_like_it() -> None:
     assert state("script-average-astray", mean) != P
     ahead = torch_text("q.data.add_(p.data - q.data, alpha=0.5)")
     assert state("script-average-astray", ahead) == A
+
+
+def test_an_average_that_is_made_and_left() -> None:
+    text = """
+import copy
+import torch
+class Average:
+    def __init__(self, model):
+        self.module = copy.deepcopy(model)
+    def update(self, model):
+        for slow, fast in zip(self.module.parameters(), model.parameters()):
+            slow.mul_(0.99).add_(fast, alpha=0.01)
+net = torch.nn.Linear(4, 2)
+ema = Average(net)
+opt = torch.optim.Adam(net.parameters())
+for x, y in loader:
+    opt.zero_grad()
+    torch.nn.functional.cross_entropy(net(x), y).backward()
+    opt.step()
+    ema.update(net)
+    seen.update(len(y))
+score = evaluate(ema.module)
+"""
+    assert state("script-average-astray", text) == A
+    assert state("script-average-astray", text.replace("    ema.update(net)\n", "")) == P
+    assert state("script-average-astray", text.replace("    ema.update(net)", "    follow(ema)")) != P
