@@ -80,6 +80,7 @@ METRICS = (
     "f1",
     "auc",
     "iou",
+    "pck",
     "dice",
     "bleu",
     "rouge",

@@ -282,6 +282,9 @@ def drops_at_epochs(run: Run, curve: Shape, share: float = 0.5) -> Finding:
 def jumps_at_resume(run: Run, curve: Shape, relative: float = 0.2) -> Finding:
     """The level after a resume differs from that before by `relative` of it and by four times its noise.
 
+    Levels are those of the ten points on either side, and of the three next to it: a loss that falls fast is
+    soon back where it was.
+
     A lower level is one only where held-out data do not gain about as much: samples that come again help
     those alone that are trained on (FIELD-PROBLEMS P24).
     """
@@ -299,6 +302,9 @@ def jumps_at_resume(run: Run, curve: Shape, relative: float = 0.2) -> Finding:
     for event in resumes:
         step = event.step if event.step is not None else event.value
         found = _around(curve, float(step or 0.0))
+        at_once = _around(curve, float(step or 0.0), _AT_ONCE)
+        if at_once is not None and found is not None and _clear(at_once):
+            found = max(found, at_once, key=lambda one: abs(one[0]))
         if found is not None and (worst is None or abs(found[0]) > abs(worst[0])):
             worst = found
     sunk = situation.bottomless(curve.series)
@@ -334,10 +340,23 @@ def _fall_of_held_out(run: Run, step: float) -> float | None:
     return fall if math.isfinite(fall) else None
 
 
-def _around(curve: Shape, step: float) -> tuple[float, float, float, float, int] | None:
+_AT_ONCE = 3  # points next to a resume
+
+
+def _clear(found: tuple[float, float, float, float, int]) -> bool:
+    """Whether a rise of few points is beyond doubt: to twice the level, by six times its noise.
+
+    A fall of few points is what learning looks like.
+    """
+    jump, before, after, error, _ = found
+    return jump >= 1.0 and after - before > 6 * error
+
+
+def _around(curve: Shape, step: float, most: int = 10) -> tuple[float, float, float, float, int] | None:
     """(relative jump, level before, level after, error, first point after) at a step."""
     point = int(np.searchsorted(curve.x, step))
-    count = min(10, point, curve.count - point)
+    point += bool(most == _AT_ONCE and point < curve.count and curve.x[point] == step)
+    count = min(most, point, curve.count - point)
     if count < 2:
         return None
     before, after = curve.y[point - count : point], curve.y[point : point + count]

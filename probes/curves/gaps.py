@@ -453,6 +453,48 @@ def loss_falls_metric_flat(view: View, progress: float = 0.3, change: float = 0.
     return unknown(missing)
 
 
+# Errors that an untrained model has as well, in another size. A word error rate may stand at 1 for long.
+_SIZES = ("mpjpe", "abs_rel", "epe", "nme", "displacement", "mape", "mae", "wer")
+
+
+@probe()
+def eval_error_never_falls(view: View, progress: float, gain: float, points: int = 5) -> Finding:
+    """No evaluation's error lies `gain` below the first; the training loss falls by `progress` after it.
+
+    It is asked where no evaluation loss was logged, of metrics of which less is better. What is learned helps
+    on held-out data at first, even where it is learned by heart later.
+    """
+    run = view.run
+    if "eval/loss" in run.series:
+        return unknown("the evaluation loss is logged, which is asked instead")
+    series, loss = error_metric(run, "eval", _SIZES), situation.main_loss(run)
+    values = finite(series) if series is not None else None
+    curve = shape(loss) if loss is not None else None
+    if series is None or values is None or len(values) < points:
+        return unknown(f"fewer than {points} values of an error of evaluation data")
+    if curve is None or not curve.positive or situation.trained_start(run, curve):
+        return unknown("the training loss cannot be judged")
+    if series.unit != curve.series.unit or curve.fall < 4 * curve.fall_error:
+        return unknown("the training loss cannot be held against the evaluations")
+    first, best = float(values[0]), float(np.min(values[1:]))
+    behind = int(np.searchsorted(curve.x, series.steps[0]))
+    then = float(np.median(curve.y[behind : behind + 5])) if behind < curve.count else 0.0
+    fall = 1 - curve.end.value / max(then, 1e-300)
+    words = (
+        f"{series.name} is {first:.4g} at first and {best:.4g} at its best after it, while train/loss"
+        f" falls by {fall:.0%}"
+    )
+    seen: dict[str, Any] = {"value": best / max(first, 1e-300), "threshold": 1 - gain}
+    seen["series"] = (series.name, curve.name)
+    if best < (1 - gain) * first:
+        return absent(words, **seen)
+    if fall < progress or float(np.ptp(values)) == 0:
+        return unknown(f"{words}: too little was learned, or one number is told again", **seen)
+    if series.name.endswith("/wer") and float(np.min(values)) >= 0.95:
+        return unknown(f"{words}: such a rate stays near 1 until the first words are right", **seen)
+    return present(words, where=last_place(series), **seen)
+
+
 @probe("train/loss", "eval/loss")
 def eval_never_learns(view: View, progress: float, share: float, some: float, worse: float) -> Finding:
     """No evaluation loss gets below `share` of the first training loss, while that loss falls by `progress`.

@@ -251,16 +251,25 @@ def _cycles(run: Run) -> bool:
 def _first_after(lr: Curve, event: Event) -> int:
     """The first point after a resume: what the same log tells before it was reached before it.
 
-    A checkpoint of step 250 is written when step 250 has been logged.
+    A checkpoint of step 250 is written when step 250 has been logged. Where another file tells of the resume,
+    the rate of its step may be that before it or that after it: the one that is nearer to the step before.
     """
     step = float(event.step or 0.0)
     after = int(np.searchsorted(lr.steps, step, side="left"))
     lines = lr.series.lines
     if lines is None or event.line is None or event.file != lr.series.file:
-        return after
+        return after + _still_before(lr, after, step)
     while after < len(lr.steps) and lr.steps[after] == step and lines[lr.index[after]] < event.line:
         after += 1
     return after
+
+
+def _still_before(lr: Curve, point: int, step: float) -> bool:
+    """Whether the rate goes on up to the very step of the resume, and jumps behind it."""
+    if not 0 < point < len(lr.steps) - 1 or lr.steps[point] != step:
+        return False
+    around = np.log(np.maximum(lr.values[point - 1 : point + 2], 1e-300))
+    return bool(abs(around[1] - around[0]) < abs(around[2] - around[1]))
 
 
 @probe(CURVE)

@@ -26,7 +26,7 @@ REGRESSION = (
     "gaussian",
     "charbonnier",
 )
-FRACTIONS = ("accuracy", "f1", "auc", "map", "map50", "iou", "dice", "precision", "recall")
+FRACTIONS = ("accuracy", "f1", "auc", "map", "map50", "iou", "dice", "precision", "recall", "pck")
 OTHERS = ("r2", "bleu", "rouge", "chrf", "psnr", "ssim", "auprc", "correlation", "reward")
 # Less is better; none of them is the loss in another unit, as a perplexity or a squared error is.
 ERRORS: tuple[str, ...] = (

@@ -428,8 +428,14 @@ def detector(rng: np.random.Generator, n: int) -> Run:
     total = np.sum(list(terms.values()), axis=0)
     ap = 0.6 * (1 - np.exp(-at / 12))
     ap[0] = 0.0
+    apart = series("eval/epe", 8 * np.exp(-at / 12) + 1, at, unit="epoch")  # of the boxes' centres
     return run(
-        [*made, series("train/loss", total, at, unit="epoch"), series("eval/map", ap, at, unit="epoch")],
+        [
+            *made,
+            series("train/loss", total, at, unit="epoch"),
+            series("eval/map", ap, at, unit="epoch"),
+            apart,
+        ],
         {"num_classes": 5, "epochs": count},
     )
 
@@ -885,6 +891,11 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "eval-metric-at-chance-train-good",
         "train-good-eval-bad",
         without=("metric-at-chance",),
+    )
+    add(
+        "errors of an evaluation that is broken",
+        run([series("train/loss", fall, few), series("eval/epe", 10 + 0.3 * np.arange(30), few)]),
+        "eval-error-never-falls",
     )
     add(
         "evaluation constant",

@@ -428,9 +428,11 @@ class _Analysis:
         return first[1] if whole and steps and steps > whole and steps % whole == 0 else None
 
     def _epoch_count(self, step: tuple[int, int, StepKind]) -> int | None:
-        """`[3/25][150/782] Loss_D: 0.5`: the first of two counts at the beginning is that of epochs."""
-        counts = [s[1] for s in self.steps if s[2] == "bare" and s[1] in self.totals]
+        """`[3/25][150/782] Loss_D: 0.5`, `[3/25][150]`: the first of two counts is that of epochs."""
+        counts = [s[1] for s in self.steps if s[2] == "bare"][:2]
         if step[2] != "bare" or len(counts) != 2 or counts[0] != self.first or counts[1] != self.first + 2:
+            return None
+        if counts[0] not in self.totals:
             return None
         between = self.after(self.totals[counts[0]]).replace(" ", "")
         return counts[0] if self.before[counts[0]].strip() == "[" and between == "][" else None

@@ -18,6 +18,8 @@ EVAL = frozenset(
         "valid",
         "validation",
         "validating",
+        "validate",
+        "validated",
         "eval",
         "evaluation",
         "evaluating",

@@ -198,6 +198,7 @@ _STARTS = (
         "resume",
         r"(?:loading|loaded) checkpoint from .{0,300}? at iteration (?P<step>\d+)",
         r"resumed epoch: (?P<epoch>\d+), iter: (?P<step2>\d+)",
+        r"Loading (?:the )?checkpoint at step (?P<step9>[1-9]\d*)",  # torchtitan; step 0 holds weights alone
         r"Continuing training from (?:global step|checkpoint)(?:.{0,30}?(?P<step3>\d+))?",
         r"Starting training from iteration (?P<step7>\d+)",
         r"Loaded checkpoint .{1,200}\(epoch \d+ @ (?P<step4>\d+) updates\)",

@@ -131,6 +131,29 @@ def test_an_evaluation_that_never_gains(training: Any, loss: Any, expected: str)
     assert reading("metrics", "eval-never-learns", made).state == expected
 
 
+@pytest.mark.parametrize(
+    ("training", "name", "error", "expected"),
+    [
+        (FALLING, "eval/epe", [10.5, 14.9, 16.4, 16.1, 17.0, 16.4], "present"),
+        (FALLING, "eval/epe", [10.5, 8.9, 6.4, 5.1, 4.0, 3.9], "absent"),
+        (
+            [*FALLING[::6], *[0.2] * 50],
+            "eval/mae",
+            [4.0, 4.1, 3.95, 4.0, 4.1, 4.0],
+            "unknown",
+        ),  # learned before
+        (FALLING, "eval/wer", [1.0, 1.0, 1.0, 0.99, 1.0, 0.99], "unknown"),
+        (FALLING, "eval/mae", [4.0] * 6, "unknown"),  # one number told again
+        (FALLING, "eval/fid", [80.0, 90, 100, 90, 100, 95], "unknown"),
+    ],
+)
+def test_an_error_that_never_falls(training: Any, name: str, error: Any, expected: str) -> None:
+    """Without an evaluation loss, errors are held against what training learns after the first of them."""
+    made = run([series("train/loss", training), held(name, error)])
+
+    assert reading("metrics", "eval-error-never-falls", made).state == expected
+
+
 def test_a_loss_without_a_floor_tells_of_no_gap() -> None:
     """A loss with a wrong sign runs away in training and mirrors it in evaluation: that is no overfitting."""
     away = series("train/loss", -np.geomspace(1, 1e6, 60))

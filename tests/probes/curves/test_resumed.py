@@ -42,3 +42,24 @@ def test_a_rise_is_a_jump_whatever_the_evaluation_says() -> None:
     """A loss that is higher after the resume is a jump; one that goes on is none."""
     assert resumed(1.5, [1.3, 1.2, 0.95, 0.9]) is State.PRESENT
     assert resumed(1.0, [1.3, 1.2, 0.95, 0.9]) is State.ABSENT
+
+
+@pytest.mark.parametrize(
+    ("back", "expected"), [(0.4, State.PRESENT), (0.12, State.ABSENT)], ids=["thrown back", "goes on"]
+)
+def test_a_loss_that_is_soon_back_jumped_nevertheless(back: float, expected: State) -> None:
+    """Ten points after it the loss has learned again what it lost; the three next to the resume show it."""
+    noise = 1 + 0.03 * np.random.default_rng(3).standard_normal(40)
+    loss = np.where(STEPS <= 20, 0.1 + 0.9 * 0.8**STEPS, 0.1 + (back - 0.1) * 0.5 ** (STEPS - 21)) * noise
+    made = run([series("train/loss", loss, STEPS)], events=[Event("resume", "log.txt", 9, 20.0)])
+
+    assert reading("loss", "loss-jumps-at-resume", made).state is expected
+
+
+@pytest.mark.parametrize(("after", "expected"), [(2e-2, State.PRESENT), (8e-4, State.ABSENT)])
+def test_a_rate_that_jumps_behind_the_step_of_a_resume(after: float, expected: State) -> None:
+    """Another file tells of the resume: the rate of its very step is still that before it."""
+    rate = np.where(STEPS <= 20, 1e-3, after) * 0.99 ** np.where(STEPS <= 20, STEPS, STEPS - 20)
+    made = run([series("learning_rate", rate, STEPS)], events=[Event("resume", "other.log", 9, 20.0)])
+
+    assert reading("learning_rate", "lr-jumps-at-resume", made).state is expected

@@ -249,6 +249,29 @@ def test_two_counts_are_epoch_and_batch(tmp_path: Path) -> None:
     assert steps == sorted(set(steps)) and steps[-1] > 400
 
 
+def test_an_epoch_with_its_total_and_a_bare_step(tmp_path: Path) -> None:
+    """`[3/20][90] loss: 0.5`: the epochs have a total, the steps have none."""
+    text = "".join(
+        f"[{e}/20][{10 * k}] loss: {falling(e + k):.4f}\n" for e in range(1, 21) for k in range(10)
+    )
+
+    assert points(read(tmp_path, text), "train/loss")[-1][0] > 1000
+
+
+def test_torchtitan_validates_on_lines_of_its_own(tmp_path: Path) -> None:
+    """`validate step: 50 loss: 3.1` is no loss of training."""
+    text = "".join(
+        f"[titan] 2026-03-04 09:00:{i:02d},000 - root - INFO - {word}step: {i:2}  loss: {2 + 3 * bool(word):7.4f}"
+        "  memory:  0.94GiB(1.19%)  tps: 31,000\n"
+        for i in range(1, 60)
+        for word in ("", "validate ")[: 1 + (i % 10 == 0)]
+    )
+    content = read(tmp_path, text)
+
+    assert {v for _, v in points(content, "train/loss")} == {2.0}
+    assert {v for _, v in points(content, "eval/loss")} == {5.0}
+
+
 def test_times_are_no_steps(tmp_path: Path) -> None:
     """`Step: 21ms` and `Batch (t): 2.345` name durations."""
     text = "".join(

@@ -136,6 +136,7 @@ def test_what_is_no_event(tmp_path: Path, line: str) -> None:
         ("Resuming from checkpoint at step 500", 500),
         ("[11/16 04:45:00] d2.engine.train_loop INFO: Starting training from iteration 5500", 5500),
         ("Loaded checkpoint checkpoints/last.pt (epoch 10 @ 4791 updates)", 4791),
+        ("[titan] 2026-03-04 09:00:00,000 - root - INFO - Loading the checkpoint at step 250.", 250),
         ("[2026/03/01 12:00:00] ppocr INFO: resume from ./output/latest at global_step 300", 300),
     ],
 )
