@@ -56,6 +56,7 @@ _PROSE = re.compile(
 # What Python writes behind a line printed without an end: "iter 10 Loss: 8.1 /x.py:238: UserWarning: ..."
 _WARNED = re.compile(r"\s?(?:[A-Za-z]:)?[\w./\\~+-]{1,300}\.py:\d+: \w{0,60}Warning: ")
 _TIMED = re.compile(r"(?:m|u|µ|n)?s(?:ec)?\b|min\b")  # the unit of a time, behind its number
+_LETTERS = (["b"], ["i"], ["s"])  # batch, iteration, step, where an epoch stands before
 _OF_LOSSES = frozenset({"loss", "losses", "done", "end", "finished"})
 _SMALL = re.compile(rb"\d\.\d+e-\d+", re.IGNORECASE)  # "step=1.954e-03": the size of a step, and no count
 _LAST_ROW = re.compile(r"train_runtime|train_samples_per_second")
@@ -270,6 +271,8 @@ class _Analysis:
                 self.epoch = at
             return
         step = keys.step_of(words)
+        if step is None and self.epoch is not None and words in _LETTERS and after.startswith("/"):
+            step = (4, "batch")  # "[E 01/8] [B 010/40]"
         if words == ["epochs"] and after.startswith("%"):
             self.counts_epochs = True
         elif step is not None and _SMALL.fullmatch(self.tokens[at]):

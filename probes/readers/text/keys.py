@@ -89,7 +89,9 @@ _STEPS: dict[str, tuple[int, StepKind]] = {
         (0, "step"),
     ),
     "global step": (0, "step"),
-    **dict.fromkeys(_words("step current_steps current_step cur_step step_num step_idx"), (1, "step")),
+    **dict.fromkeys(
+        _words("step current_steps current_step cur_step step_num step_idx completed_steps"), (1, "step")
+    ),
     **dict.fromkeys(_words("iteration iter itr it n_iter cur_iter iter_num"), (2, "iteration")),
     **dict.fromkeys(_words("episode round"), (2, "step")),
     **dict.fromkeys(_words("iterations iters"), (3, "iteration")),

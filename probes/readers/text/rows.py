@@ -74,7 +74,7 @@ class Rows:
         self._of_bars: set[int] = set()  # rows that a bar showed
         self._bars_ended = 0
         self._epoch_first = False  # "[2/7] step 45/280" was read
-        self._partial: dict[int | None, tuple[Shape, Tokens, Line]] = {}  # states of evaluations
+        self._partial: dict[int | None, tuple[Shape, Tokens, Line, str]] = {}  # states of evaluations
         self._losses: dict[int | None, Key] = {}
         self._skipped: dict[tuple[int | None, int], float] = {}
         self._engines: dict[int | None, tuple[float, int]] = {}
@@ -102,6 +102,8 @@ class Rows:
         False, and nothing taken, where one of them needs a closer look.
         """
         count = sum(s.lines for s in stretches)
+        if any(self._headed(shape, where) for where in self._places.values()):
+            return False
         if not self._alike(shape) or self.points + count * len(shape.metrics) > MAX_POINTS:
             return False
         found = numbers_of(shape, _slots(shape), data, stretches)
@@ -215,15 +217,23 @@ class Rows:
 
     def _row(self, shape: Shape, tokens: Tokens, line: Line, where: Where) -> None:
         step, total, epoch = place(shape, tokens)
+        headed = self._headed(shape, where) and step == step and where.total == where.total != total == total
+        if headed and step < total:
+            self._partial[line.rank] = (shape, tokens, line, where.split)
+            return
+        if headed:
+            step = total = (
+                NAN  # "Eval begin..." above "step 10/10 - loss: 0.5": it stands where training stands
+            )
         if shape.evaluating and shape.step_kind in ("bare", "batch") and where.known:
             if self._epoch_first and shape.step_kind == "bare" and step == where.epoch and step < where.step:
                 step, total, epoch = NAN, NAN, step  # "[2/7] val loss 0.5" below "[2/7] step 80/280 loss 0.4"
             elif epoch == epoch or step == total:
                 step = total = NAN  # the batches of the evaluation: it stands where training stands
             elif step != where.step and total != where.total:
-                self._partial[line.rank] = (shape, tokens, line)  # a state of the evaluation
+                self._partial[line.rank] = (shape, tokens, line, "")  # a state of the evaluation
                 return
-        if shape.evaluating:
+        if shape.evaluating or headed:
             self._partial.pop(line.rank, None)
         else:
             self._end_partial(line.rank)
@@ -269,14 +279,19 @@ class Rows:
             self._values(shape, tokens, row, group, line.rank, split)
         self._count(shape, line.number)
 
+    @staticmethod
+    def _headed(shape: Shape, where: Where) -> bool:
+        """Whether a line that counts steps of its own stands below one that begins an evaluation."""
+        return where.split in ("eval", "test") and shape.total is not None and not shape.evaluating
+
     def _end_partial(self, rank: int | None) -> None:
         """The last state that an evaluation was seen in stands for it where no line sums it up."""
-        shape, tokens, line = self._partial.pop(rank, (None, (), None))
+        shape, tokens, line, split = self._partial.pop(rank, (None, (), None, ""))
         if shape is None or line is None:
             return
         where = self.where(rank)
         row = self.columns.row(where.step, where.total, where.epoch, line.number, NAN, False, where.kind)
-        self._values(shape, tokens, row, "step" if where.step == where.step else "epoch", rank, "")
+        self._values(shape, tokens, row, "step" if where.step == where.step else "epoch", rank, split)
 
     @staticmethod
     def _move(shape: Shape, step: float, total: float, epoch: float, where: Where) -> None:

@@ -6,9 +6,13 @@ import re
 from functools import lru_cache
 
 _LEVEL = rb"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|NOTICE)"
+_MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _STAMP = (
-    rb"(?:\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d|\d\d[-/]\d\d \d\d:\d\d:\d\d|\d\d:\d\d:\d\d)"
-    rb"(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+    rb"(?:(?:\d{4}[-/]\d\d[-/]\d\d(?:[T _-]| at |, ?)"
+    rb"|\d\d[-/.]\d\d[-/.]\d{4}(?:[T _-]| at |, ?)"  # the examples of Hugging Face: "03/04/2026 10:00:59"
+    rb"|20\d{6}[T _-]|\d\d[-/]\d\d |\d{1,2}[- ]" + _MONTH + rb"[- ](?:20)?\d\d "
+    rb"|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?" + _MONTH + rb" {1,2}\d{1,2} )?\d\d:\d\d:\d\d)"
+    rb"(?:[.,]\d+)?(?:Z| [AP]M\b| 20\d\d(?=[\s\])|:-])|[+-]\d\d:?\d\d)?"
 )
 PREFIX = re.compile(
     rb"^\s*(?:"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from traindoctor.probes.readers.text.layouts import written_out
 
 from ._text import curve, names, points, read
@@ -79,3 +81,49 @@ def test_other_frames_and_single_sentences_stay() -> None:
         b"Layer (type)   Output Shape\n=============  ============\nconv  32\n",
     ):
         assert written_out(text) == text
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "03/04/2026 10:00:59 - INFO - __main__ -",
+        "04.03.2026 10:00:59",
+        "Wed Mar  4 10:00:59 2026",
+        "[20260304-10:00:59]",
+    ],
+)
+def test_a_date_is_no_count_of_steps(tmp_path: Path, stamp: str) -> None:
+    """`03/04/2026 10:00:59 - INFO - epoch 1: eval_loss: 1.8` stands at the step that training has reached."""
+    text = "".join(
+        f"{stamp} epoch {e} completed_steps {40 * e + s} train_loss {2 - e / 4:.4f}\n"
+        + (f"{stamp} epoch {e}: eval_loss: {2 - e / 4:.4f}\n" if s == 40 else "")
+        for e in range(3)
+        for s in (20, 40)
+    )
+
+    assert [s for s, _ in points(read(tmp_path, text), "eval/loss")] == [40, 80, 120]
+
+
+def test_batches_of_an_evaluation_below_its_heading(tmp_path: Path) -> None:
+    """PaddlePaddle's `Model.fit` counts the steps of both alike; "Eval begin..." tells them apart."""
+    text = "".join(
+        f"Epoch {e + 1}/3\n"
+        + "".join(f"step {s}/40 - loss: {2 - e / 4:.4f} - 12ms/step\n" for s in (10, 20, 30, 40))
+        + "Eval begin...\n"
+        + "".join(f"step {s}/10 - loss: {9 - e + s / 100:.4f} - 8ms/step\n" for s in (5, 10))
+        + "Eval samples: 320\n"
+        for e in range(3)
+    )
+    content = read(tmp_path, text)
+
+    assert [s for s, _ in points(content, "train/loss")] == [10 * k for k in range(1, 13)]
+    assert [v for _, v in points(content, "eval/loss")] == [9.1, 8.1, 7.1]
+
+
+def test_letters_count_epochs_and_batches(tmp_path: Path) -> None:
+    """`[E 01/08] [B 010/040] loss: 0.5`."""
+    text = "".join(
+        f"[E {e:02d}/08] [B {b:03d}/040] loss: {2 - e / 4:.4f}\n" for e in (1, 2, 3) for b in (10, 20, 30, 40)
+    )
+
+    assert [s for s, _ in points(read(tmp_path, text), "train/loss")] == [10 * k for k in range(1, 13)]
