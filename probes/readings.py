@@ -96,6 +96,7 @@ MODULES = (
     "code.samples.augment",
     "code.samples.changed",
     "code.samples.counts_of_machine",
+    "code.samples.extremes",
     "code.samples.feeding",
     "code.samples.limits",
     "code.samples.listings",

@@ -345,25 +345,41 @@ def _set_back(source: Script, names: set[str]) -> bool:
 
 def _union_without_overlap(source: Script) -> Finding | None:
     seen: ast.AST | None = None
-    for node in source.of(ast.Assign):
-        if not isinstance(node.targets[0], ast.Name):
+    for node in source.of(ast.Assign, ast.AugAssign):
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        base = target.value if isinstance(target, ast.Subscript) else target
+        if not isinstance(base, ast.Name) or (
+            isinstance(node, ast.AugAssign) and not isinstance(node.op, ast.Add)
+        ):
             continue
-        name = node.targets[0].id
+        name, value = base.id, _bare(node.value)
         if not re.search(r"(?:^|_)union", name.lower()):
             continue
         seen = seen or node
-        plain = isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.Add)
-        smooth = plain and isinstance(literal(source, node.value.right), (int, float))  # type: ignore[attr-defined]
+        if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+            continue
+        smooth = isinstance(literal(source, value.right), (int, float)) or unparse(value.left) == unparse(
+            target
+        )
         scope = source.function_around(node) or source.tree
         less = any(
             isinstance(n.op, ast.Sub) and unparse(n.target) == name for n in of(scope, ast.AugAssign)
-        ) or re.search(rf"\b{name} - |- inter", unparse(scope))
+        ) or re.search(rf"\b{name}(?:\[[^\]]*\])? - |- inter", unparse(scope))
         doubled = re.search(r"\b2(?:\.0?)? \*|\* 2\b|dice", unparse(scope).lower())
-        if plain and not smooth and not less and not doubled:
-            sums = [n for n in walk(node.value) if isinstance(n, ast.Sub | ast.BitOr)]
+        if not smooth and not less and not doubled:
+            sums = [n for n in walk(value) if isinstance(n, ast.Sub | ast.BitOr)]
             if not sums:
                 return at(source, node, "the overlap is counted twice in this union")
     return ok(source, seen, "the overlap is taken off the union") if seen is not None else None
+
+
+def _bare(value: ast.expr) -> ast.expr:
+    """`(a + b).cpu()` -> `a + b`"""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.args:
+        if value.func.attr not in ("cpu", "item", "float", "numpy", "detach"):
+            break
+        value = value.func.value
+    return value
 
 
 def _counted_twice(source: Script) -> Finding | None:

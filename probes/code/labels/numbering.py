@@ -15,6 +15,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..evaluation.keras_fit import weights_by_rank
 from ..method.tokens import numbered_for_pretrained, table_not_grown
+from ..samples.by_side import label_by_side
 from ..shared.checks import at, first, ok, told_at
 from ..shared.nodes import is_none
 from ..shared.sides import either, given, literal, side, words
@@ -41,6 +42,7 @@ def classes_numbered_apart(view: View) -> Finding:
             _one_split_told,
             _unlike_maps,
             told_at(classes_apart),
+            label_by_side,
             partial(numbered_apart, labels=True),
             weights_by_rank,
             numbered_from_one,

@@ -15,6 +15,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.nodes import assigned
 from ..shared.roles import TARGET_WORDS
+from ..shared.rows import rows_of
 
 _DRAWN = ("randperm", "permutation", "argsort", "shuffle", "sample")
 _CONTROL = re.compile(
@@ -51,7 +52,7 @@ def one_part_reordered(source: Script) -> Finding | None:
                 if (partner := _used_together(group, name, others, node)) is not None:
                     return at(source, node, f"`{name}` is put into another order, and `{partner}` is not")
     found = _column_alone(source) or _table_shuffled_for_one(source) or _split_astray(source)
-    found = found or _sorted_for_one(source)
+    found = found or _sorted_for_one(source) or _paired_with_sorted(source)
     return found or (ok(source, seen, "what belongs together stays together") if seen is not None else None)
 
 
@@ -295,6 +296,20 @@ def _sorted_for_one(source: Script) -> Finding | None:
             if order is not None and plain.get(order[1], whole) != whole:
                 why = f"`{whole}` is taken by the rows of `{plain[order[1]]}` in another order"
                 return at(source, node, why)
+    return None
+
+
+def _paired_with_sorted(source: Script) -> Finding | None:
+    """`zip(files, sorted(labels))` of labels that were made file by file."""
+    for call in source.named("zip"):
+        order = [a for a in call.args if isinstance(a, ast.Call) and last_name(a.func) in ("sorted", "sort")]
+        plain = [a for a in call.args if isinstance(a, ast.Name)]
+        if len(order) != 1 or not order[0].args or len(plain) != 1 or len(call.args) != 2:
+            continue
+        inner, other = order[0].args[0], plain[0]
+        rows = [rows_of(source).rows(a) for a in (inner, other)]
+        if _of_labels(inner) and not _of_labels(other) and rows[0] is not None and rows[0] == rows[1]:
+            return at(source, call, f"`{unparse(inner)}` is sorted, and `{other.id}` is not")
     return None
 
 

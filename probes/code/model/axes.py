@@ -15,6 +15,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
+from ..samples.by_side import picture_reshaped
 from ..shared.checks import at, first
 
 Layout = tuple[str, ...]  # names of axes, the slowest first; an axis of two that were joined stands as both
@@ -53,7 +54,7 @@ def sample_torn_by_reshape(view: View) -> Finding:
 
 
 def _sample_torn(source: Script) -> Finding | None:
-    return _torn_by_reshape(source, in_model=False) or reshaped_lambda(source)
+    return _torn_by_reshape(source, in_model=False) or reshaped_lambda(source) or picture_reshaped(source)
 
 
 def torn_in_model(source: Script) -> Finding | None:

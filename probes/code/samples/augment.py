@@ -25,7 +25,7 @@ from ..tensorflow.graph import rows_fed_apart
 from ..tensorflow.turned_apart import turned_alone
 from .cut_apart import cut_at_exchanged_corners, turned_by_another_draw
 from .in_getitem import label_of_the_one_before
-from .twin_pictures import one_of_two_moved
+from .twin_pictures import mirrored_on_another_axis, one_of_two_moved
 
 
 @probe()
@@ -51,6 +51,7 @@ def sample_torn_apart(view: View) -> Finding:
             cut_at_exchanged_corners,
             turned_by_another_draw,
             one_of_two_moved,
+            mirrored_on_another_axis,
             target_further_on,
             label_of_the_one_before,
             shows("moved-apart"),

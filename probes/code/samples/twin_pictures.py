@@ -54,6 +54,42 @@ def one_of_two_moved(source: Script) -> Finding | None:
     return ok(source, seen, "both pictures of a sample are moved alike") if seen is not None else None
 
 
+def mirrored_on_another_axis(source: Script) -> Finding | None:
+    """`x, m = x.flip(-1), m.flip(-2)`, `image[::-1], mask[:, ::-1]`: a picture and its mask, unlike."""
+    for function in source.of(ast.FunctionDef):
+        if function.name != "__getitem__" and not re.search(r"(?i)aug|flip|transform", function.name):
+            continue
+        for node in of(function, ast.Assign):
+            target, value = node.targets[0], node.value
+            if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(value.elts) != 2:
+                continue
+            axes = [_mirrored(v) for v in value.elts]
+            named = [unparse(t) for t in target.elts]
+            own = all(axis is not None and axis[0] == name for axis, name in zip(axes, named, strict=True))
+            if own and axes[0] is not None and axes[1] is not None and axes[0][1] != axes[1][1]:
+                return at(source, node, f"`{named[0]}` and `{named[1]}` are mirrored on different axes")
+    return None
+
+
+def _mirrored(node: ast.expr) -> tuple[str, str] | None:
+    """What is mirrored, and on which axis, counted from the end or as numpy counts rows and columns."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "flip":
+        said = unparse(node.args[0]).strip("[]()") if len(node.args) == 1 else ""
+        return (unparse(node.func.value), said) if re.fullmatch(r"-\d", said) else None
+    if (
+        isinstance(node, ast.Call)
+        and last_name(node.func) in ("fliplr", "flipud", "hflip", "vflip")
+        and node.args
+    ):
+        name = last_name(node.func)
+        return unparse(node.args[0]), "rows" if name in ("flipud", "vflip") else "columns"
+    if isinstance(node, ast.Subscript):
+        cut = unparse(node.slice)
+        way = {"::-1": "rows", ":, ::-1": "columns", "(slice(None), ::-1)": "columns"}.get(cut.strip("()"))
+        return (unparse(node.value), way) if way else None
+    return None
+
+
 def _drawn_twice(function: Function, names: set[str]) -> ast.Call | None:
     """`crop(a, randint(0, 9))` and `crop(b, randint(0, 9))`: where the second one of them stands."""
     calls = [c for c in of(function, ast.Call) if _MOVES.search(last_name(c.func)) and len(c.args) > 1]

@@ -483,6 +483,9 @@ class Reader:
             "random",
             "itertools",
         )
+        if name == "zip" and owner is None:
+            side_by_side = [self._rows(a, env, depth - 1) for a in call.args]
+            return one(side_by_side) if None not in side_by_side else None
         if name in FIGURES or name in TWO_PARTS:
             return None
         if name in ORDER and call.args:
