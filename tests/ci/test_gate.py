@@ -420,7 +420,9 @@ def test_limits_of_code_scanning() -> None:
     text = ci_formats.sarif(gate, diagnosis, ORIGIN)
     document = json.loads(text)
     results = document["runs"][0]["results"]
-    document["runs"][0]["results"] = results[::100]  # as many as the schema is held against in a second
+    driver = document["runs"][0]["tool"]["driver"]
+    # As many as the schema is held against in a second: it holds each rule against each other one.
+    document["runs"][0]["results"], driver["rules"] = results[::100], driver["rules"][::100]
     run = valid_sarif(document)
 
     assert [r["level"] for r in results].count("error") == 3000 and len(results) == 5000
