@@ -150,6 +150,7 @@ MODULES = (
     "curves.gradients",
     "curves.learning_rate",
     "curves.levels",
+    "curves.out_of_scale",
     "curves.metrics",
     "curves.numerics",
     "curves.objective",

@@ -27,7 +27,7 @@ PROBES = all_probes()
 CURVES = frozenset(
     [
         *("curves", "epochs", "gaps", "gradients", "levels", "metrics", "numerics", "objective", "pace"),
-        *("rounding", "scaler", "stuck", "weights", "with_rate"),
+        *("out_of_scale", "rounding", "scaler", "stuck", "weights", "with_rate"),
     ]
 )
 
@@ -766,6 +766,10 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "train-loss-near-zero",
     )
     add("below zero", run([series("train/loss", 1.0 - 3 * t, at)]), "loss-negative")
+    scores = series("train/loss", np.where(t < 0.05, -3.0, 1.0), at, raw="ctc_loss")
+    add("scores for log-probabilities", run([scores]), "loss-below-its-floor")
+    apart = noisy(rng, decay(n), 0.03) * np.where(np.arange(n) % 17 == 16, 300.0, 1.0)
+    add("targets out of range", run([series("train/loss", apart, at)]), "loss-of-another-size")
     add(
         "without a floor in training alone",
         run(

@@ -1,0 +1,90 @@
+"""Single losses that cannot be: below zero where none can lie, or of a size of their own."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ..registry import Finding, absent, present, unknown
+from ..run import Run
+from . import situation, stats
+from .judging import on_loss, see
+from .shapes import Shape
+
+# Losses that are zero for a perfect answer: minus the logarithm of a probability, or a distance. The likelihood
+# of a density ("nll"), a similarity and an overlap are none of them.
+_FROM_ZERO = frozenset(
+    ("ctc", "rnnt", "transducer", "ce", "bce", "xent", "xentropy", "crossentropy", "focal")
+    + ("mse", "mae", "l1", "l2", "huber")
+)
+_WORD = re.compile(r"[a-z0-9]+")
+ABSURD = 1e20  # no likelihood of a density is of this size
+
+
+@on_loss(3)
+def below_its_floor(run: Run, curve: Shape, least: float) -> Finding:
+    """A loss that is named a cross-entropy, CTC or distance lies `least` below zero, or any at -1e20.
+
+    Minus the logarithm of a probability is never negative. Scores where log-probabilities are expected make
+    it so, at first or always, and so do targets outside of 0 to 1.
+    """
+    if reason := situation.objective(run):
+        return unknown(reason)
+    low = int(np.argmin(curve.y))
+    named = " ".join((curve.name, curve.series.raw, situation.text(run, "loss_function")))
+    terms = [n for n in run.series if n.startswith("train/loss/")]
+    named = re.sub(r"cross[ _-]entropy", "crossentropy", " ".join((named, *terms)).lower()).replace("_", " ")
+    kinds = set(_WORD.findall(named)) & _FROM_ZERO if len(terms) < 2 else set()
+    seen: dict[str, Any] = {"value": float(curve.y[low]), "threshold": -least}
+    words = f"the smallest value of {curve.name} is {curve.y[low]:.4g}"
+    if curve.y[low] < -ABSURD:
+        return present(f"{words}: no loss is of that size", step=curve.step(low), **seen, **see(curve, low))
+    if not kinds:
+        if curve.y[low] >= 0:
+            return absent(words, series=(curve.name,), **seen)
+        return unknown(f"{words}; its name does not tell whether that can be")
+    if curve.y[low] >= -least:
+        return absent(words, series=(curve.name,), **seen)
+    return present(
+        f"{words}, though it is named {min(kinds)}, which is zero at best",
+        step=curve.step(low),
+        **seen,
+        **see(curve, low),
+    )
+
+
+@on_loss(20)
+def of_another_size(run: Run, curve: Shape, ratio: float, gap: float, points: int = 3) -> Finding:
+    """Single points, `points` of them at least, lie `ratio` times above the others, with nothing between.
+
+    The points after them are as the others: it is the batch that has such a loss, and not the model that is
+    thrown off. Between the two sizes no point lies within a factor of `gap`; a heavy tail has such points.
+    """
+    if reason := situation.objective(run):
+        return unknown(reason)
+    begin = max(2, curve.count // 10)
+    y = curve.y[begin:]
+    if not curve.positive or len(y) < 15:
+        return unknown("the loss cannot be judged by ratios")
+    level = np.log(y) - np.log(stats.running_median(y, 9))
+    order = np.sort(level)
+    wide = np.diff(order)
+    wide[: len(order) // 2] = 0.0
+    at = int(np.argmax(wide))
+    high = level > (order[at] + order[at + 1]) / 2
+    step = float(np.exp(wide[at]))
+    share = float(np.mean(high))
+    lowest = float(np.exp(np.min(level[high]))) if np.any(high) else 0.0
+    seen: dict[str, Any] = {"value": round(lowest, 3), "threshold": ratio}
+    words = (
+        f"{np.sum(high)} of {len(y)} points of {curve.name} lie {lowest:.3g} times above those around them"
+    )
+    if np.sum(high) < points or step < gap or lowest < ratio:
+        return absent(f"no {points} points of {curve.name} are of another size", series=(curve.name,), **seen)
+    groups = int(np.sum(high[1:] & ~high[:-1])) + int(high[0])
+    if share > 0.4 or groups < points or np.sum(high) > 2 * groups:
+        return unknown(f"{words}, many of them in a row", **seen)
+    first = begin + int(np.argmax(high))
+    return present(f"{words}, and none between", step=curve.step(first), **seen, **see(curve, first))

@@ -1,0 +1,67 @@
+"""Losses below their floor, and batches whose loss is of another size, each in its three states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .._build import run, series
+from .._read import reading
+
+DOWN = np.linspace(4.0, 0.5, 60)
+
+
+def negative(values: Any, raw: str = "loss", settings: dict[str, Any] | None = None) -> str:
+    made = run([series("train/loss", values, range(len(values)), raw=raw)], settings or {})
+    return str(reading("loss", "loss-below-its-floor", made).state)
+
+
+@pytest.mark.parametrize(
+    ("raw", "lowest", "expected"),
+    [
+        ("ctc_loss", -3.4, "present"),
+        ("cross_entropy", -3.4, "present"),
+        ("ctc_loss", 0.5, "absent"),
+        ("mse", -1e-9, "absent"),  # rounding
+        ("nll_loss", -3.4, "unknown"),  # of a density
+        ("info_nce", -3.4, "unknown"),
+        ("cross_modal", -3.4, "unknown"),
+        ("loss", -1.2e35, "present"),
+    ],
+)
+def test_what_no_loss_of_its_name_can_be(raw: str, lowest: float, expected: str) -> None:
+    """A single value is enough: minus the logarithm of a probability is never negative."""
+    assert negative([lowest, *DOWN], raw) == expected
+
+
+def test_the_name_may_stand_in_the_settings() -> None:
+    assert negative([-2.0, *DOWN], settings={"loss_function": "cross_entropy"}) == "present"
+
+
+@pytest.mark.parametrize(
+    ("factors", "expected"),
+    [
+        ([100.0] * 5, "present"),
+        ([1.0] * 5, "absent"),
+        ([100.0, 100.0, 1.0, 1.0, 1.0], "absent"),  # two only
+        ([30.0, 8.0, 4.0, 2.5, 100.0], "absent"),  # a tail
+    ],
+)
+def test_batches_of_another_size(factors: list[float], expected: str) -> None:
+    loss = DOWN * (1 + 0.05 * np.random.default_rng(0).standard_normal(60))
+    loss[[12, 21, 33, 40, 52]] *= factors
+    made = run([series("train/loss", loss, range(60))])
+
+    assert str(reading("loss", "loss-of-another-size", made).state) == expected
+
+
+def test_points_in_a_row_are_no_batches() -> None:
+    """A model that is thrown off needs a while to come back."""
+    loss = DOWN.copy()
+    for at in (12, 27, 42):
+        loss[at : at + 4] *= 100
+    made = run([series("train/loss", loss, range(60))])
+
+    assert str(reading("loss", "loss-of-another-size", made).state) != "present"
