@@ -13,11 +13,13 @@ from . import situation, stats
 from .judging import on_loss, see
 from .shapes import Shape
 
-# Losses that are zero for a perfect answer: minus the logarithm of a probability, or a distance. The likelihood
-# of a density ("nll"), a similarity and an overlap are none of them.
+# Losses that are zero for a perfect answer: minus the logarithm of a probability, or a distance. The
+# likelihood of a density ("nll"), a similarity and an overlap are no such losses.
 _FROM_ZERO = frozenset(
-    ("ctc", "rnnt", "transducer", "ce", "bce", "xent", "xentropy", "crossentropy", "focal")
-    + ("mse", "mae", "l1", "l2", "huber")
+    [
+        *("ctc", "rnnt", "transducer", "ce", "bce", "xent", "xentropy", "crossentropy", "focal"),
+        *("mse", "mae", "l1", "l2", "huber"),
+    ]
 )
 _WORD = re.compile(r"[a-z0-9]+")
 ABSURD = 1e20  # no likelihood of a density is of this size

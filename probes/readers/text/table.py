@@ -26,8 +26,9 @@ _PLACES = {
     "itr": "iteration",
 }
 _EVALUATED = re.compile(r"(?i)^(?:eval|val|valid|validation|test)[ _]?(?:time|duration|secs?|seconds)\b")
-_RULE = re.compile(r"^[\s|+=:_*─━┃┏┓┗┛┡┩╇╈-]*$")
-_BORDER = "|│┃*"
+_RULE = re.compile(r"^[\s|+=:_*\u2500-\u257f-]*$")  # the block of box drawing
+_BORDER = "|│┃║*"
+_LINES = re.compile("[│┃║]")  # rich draws its header with other lines than its rows
 MAX_COLUMNS = 64
 _HINT = re.compile(
     r"loss|acc|mAP|gpu_mem|nll|xent|err|ppl|perplexity|rmse|mse|reward|(?<![a-z])(?:ce|bpc|wer|cer)(?![a-z])",
@@ -93,7 +94,7 @@ def header(line: str) -> Table | None:
     if text.lower().startswith(_YOLOV5):
         text = re.sub(r"\b(box|obj|cls)\b", r"\1_loss", text)
         return _make(_cells(text, ""), "")
-    for separator in ("|", "│", "┃", ","):
+    for separator in ("|", "│", "┃", "║", ","):
         if text.count(separator) >= 2:
             return _make(_cells(line, separator), separator)
     return _make(_cells(text, ""), "")
@@ -153,7 +154,9 @@ def _sides(found: list[str], roles: list[str]) -> list[str]:
 
 
 def _cells(line: str, separator: str) -> list[str]:
-    if separator in ("|", "│", "┃"):
+    if separator in ("│", "┃", "║"):
+        line, separator = _LINES.sub("|", line), "|"
+    if separator == "|":
         return [c.strip() for c in line.strip().strip(_BORDER).split(separator)]
     if separator == ",":
         return [c.strip(" *") for c in line.strip(" *\t\r\n").split(",")]
