@@ -29,6 +29,7 @@ READERS = (
     "json_log",
     "msprobe_monitor",
     "csv_log",
+    "bare_numbers",
     "text_log",
     "shell_script",
     "environment_record",

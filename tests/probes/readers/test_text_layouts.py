@@ -127,3 +127,16 @@ def test_letters_count_epochs_and_batches(tmp_path: Path) -> None:
     )
 
     assert [s for s, _ in points(read(tmp_path, text), "train/loss")] == [10 * k for k in range(1, 13)]
+
+
+def test_a_table_that_rich_draws(tmp_path: Path) -> None:
+    """Its header is drawn with heavy lines, its rows with light ones."""
+    rows = "".join(f"│ {e:5d} │ {2 - e / 4:10.4f} │ {12 * e:7.2f}% │\n" for e in range(1, 6))
+    text = (
+        "         Training\n┏━━━━━━━┳━━━━━━━━━━━━┳━━━━━━━━━━┓\n┃ Epoch ┃ Train loss ┃ Val acc  ┃\n"
+        f"┡━━━━━━━╇━━━━━━━━━━━━╇━━━━━━━━━━┩\n{rows}└───────┴────────────┴──────────┘\n"
+    )
+    content = read(tmp_path, text)
+
+    assert points(content, "train/loss") == [(e, 2 - e / 4) for e in range(1, 6)]
+    assert len(points(content, "eval/accuracy")) == 5
