@@ -154,9 +154,16 @@ def batch_size_huge(view: View, share: float, absolute: float, least: float = 12
     return absent(text, **carried(setting, threshold=share))
 
 
+MANY_STEPS = 500  # of a language model that reads its text once
+
+
 @probe("config:epochs|config:max_steps")
 def epochs_below(view: View, limit: float) -> Finding:
-    """Fewer passes over the data than `limit`."""
+    """Fewer passes over the data than `limit`.
+
+    Language models are trained on more text than they come to read twice (GPT-3 and LLaMA: one pass or less):
+    many steps in a single pass are a length of their own.
+    """
     run = view.run
     steps, per_epoch = number_of(run, "max_steps"), number_of(run, "steps_per_epoch")
     samples, batch = number_of(run, "train_samples"), number_of(run, "global_batch_size")
@@ -173,9 +180,13 @@ def epochs_below(view: View, limit: float) -> Finding:
     else:
         setting = run.settings["epochs"]
     text = f"{epochs:.3g} passes over the data are configured"
-    if epochs < limit:
-        return present(text, **carried(setting, threshold=limit))
-    return absent(text, **carried(setting, threshold=limit))
+    if epochs >= limit:
+        return absent(text, **carried(setting, threshold=limit))
+    told = run.info.context
+    reads = told.get("inputs") == "tokens" or told.get("task") == "language-model"
+    if reads and (run.info.steps or 0) >= MANY_STEPS:
+        return unknown(f"{text}: a language model reads most of its text once", **carried(setting))
+    return present(text, **carried(setting, threshold=limit))
 
 
 @probe()

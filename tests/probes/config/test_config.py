@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from traindoctor.probes.registry import View, read
-from traindoctor.probes.run import Event, Run, Setting
+from traindoctor.probes.run import Event, Run, RunInfo, Setting
 from traindoctor.probes.settings import resolve
 
 from .._build import run, series, written
@@ -435,3 +435,11 @@ def test_as_few_samples_as_in_the_benchmark_are_no_reason(theirs: int, expected:
     mine, other = written({"num_train": 200}), written({"num_train": theirs})
 
     assert reading("settings", "train-samples-few", mine, other).state == expected
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(10_000, "unknown"), (60, "present")])
+def test_a_language_model_reads_its_text_once(steps: float, expected: str) -> None:
+    """One pass of many steps is how language models are pre-trained; one of few steps is short."""
+    info = RunInfo("run", steps=steps, context={"inputs": "tokens"})
+
+    assert reading("settings", "epochs-very-few", written({"epochs": 1}, info=info)).state == expected
