@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..registry import Finding, absent, present, unknown
+from ..registry import Finding, View, absent, present, unknown
 from ..run import Run
 from . import situation, stats
-from .judging import on_loss, see
+from .judging import on_loss, probe, see
+from .no_number import broken
 from .shapes import Shape
 
 # Losses that are zero for a perfect answer: minus the logarithm of a probability, or a distance. The
@@ -90,3 +91,27 @@ def of_another_size(run: Run, curve: Shape, ratio: float, gap: float, points: in
         return unknown(f"{words}, many of them in a row", **seen)
     first = begin + int(np.argmax(high))
     return present(f"{words}, and none between", step=curve.step(first), **seen, **see(curve, first))
+
+
+@probe()
+def infinite_at_once(view: View, calm: float) -> Finding:
+    """The first loss that is no number is infinite, and it was no larger than `calm` times its median before.
+
+    A missing value makes a loss NaN. Infinite is a logarithm of zero, a division by zero, the loss of a target
+    that no answer can have (CTC with more labels than frames), or a number beyond a format's range.
+    """
+    run = view.run
+    found = broken(run)
+    if found is None:
+        series = situation.main_loss(run)
+        if series is None or not len(series):
+            return unknown(situation.no_loss(run))
+        return absent(f"all values of {series.name} are numbers", series=(series.name,))
+    if found.word != "infinite":
+        return absent(f"{found.said}: not infinite first", series=(found.name,))
+    before = (
+        float(found.before[-1]) / max(float(np.median(found.before)), 1e-300) if len(found.before) else 0.0
+    )
+    if before > calm:
+        return unknown(f"{found.said}, after it had grown")
+    return present(found.said, value=before, threshold=calm, step=found.step, where=(found.where,))

@@ -57,6 +57,22 @@ def test_batches_of_another_size(factors: list[float], expected: str) -> None:
     assert str(reading("loss", "loss-of-another-size", made).state) == expected
 
 
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        ([np.inf, np.nan, np.nan, np.nan], "present"),
+        ([*DOWN, np.inf, np.nan], "present"),
+        ([*DOWN, np.nan, np.inf], "absent"),
+        ([*DOWN, 1e3, 1e9, 1e30, np.inf], "unknown"),  # it has grown out of range
+        (DOWN, "absent"),
+    ],
+)
+def test_an_infinite_loss_is_no_missing_value(loss: Any, expected: str) -> None:
+    made = run([series("train/loss", loss, range(len(loss)))])
+
+    assert str(reading("loss", "loss-infinite-at-once", made).state) == expected
+
+
 def test_points_in_a_row_are_no_batches() -> None:
     """A model that is thrown off needs a while to come back."""
     loss = DOWN.copy()
