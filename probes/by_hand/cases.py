@@ -43,6 +43,12 @@ def cases(family: str, seed: int) -> Iterator[Case]:
         yield from _ranks(of, 2 if seed == 1 else 0)
     elif family == "texts":
         yield from _texts(of)
+    elif family == "found":
+        yield from _in_kinds(_found(of))
+    elif family == "curve":
+        yield from _in_kinds(_curve(of))
+    elif family == "kept":
+        yield from _in_kinds(_kept(of))
     elif family == "boxes":
         yield from _in_kinds(_boxes(of))
 
@@ -143,6 +149,34 @@ def _ranks(of: np.random.Generator, at: int) -> Iterator[Case]:
     order = of.permutation(len(items))
     for made in (np.asarray, tensor):
         yield Case("some", made(scores[order]), made(several[order]), several, several)
+
+
+MISSED = 4  # objects that no detection met
+
+
+def _found(of: np.random.Generator) -> Iterator[Case]:
+    """Detections in no order: their scores, and which of them met an object."""
+    hits = (of.uniform(size=23) < 0.6).astype(int)
+    scores = of.permutation(np.linspace(0.05, 0.95, 23)) + 0.1 * hits
+    yield Case("found", scores, hits, scores, hits)
+
+
+def _curve(of: np.random.Generator) -> Iterator[Case]:
+    """Precision and recall after each detection, the best first."""
+    hits = (of.uniform(size=23) < 0.6).astype(int)
+    at = np.cumsum(hits)
+    yield Case("curve", at / np.arange(1, 24), at / (at[-1] + MISSED), hits, hits)
+
+
+def _kept(of: np.random.Generator) -> Iterator[Case]:
+    """Boxes of which some lie upon others, far from half of them, with their scores."""
+    apart = np.array([[0.0, 0.0], [3.0, 2.0], [28.0, 25.0]])
+    low = (100.0 * np.arange(4)[:, None, None] + apart[None]).reshape(-1, 2)
+    size = np.full((12, 2), 40.0)
+    corners = np.concatenate([low, low + size], axis=1)
+    scores = of.permutation(np.linspace(0.3, 0.9, 12))
+    for way in (corners, np.concatenate([low, size], 1), np.concatenate([low + size / 2, size], 1)):
+        yield Case("kept", way, scores, corners, scores)
 
 
 _WORDS = ("north", "wind", "sun", "cloud", "rain", "snow", "leaf")

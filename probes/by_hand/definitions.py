@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .arrays import trapezoid
-from .cases import CUT, Array, Case
+from .cases import CUT, MISSED, Array, Case
 
 CHANCES = (0.05, 0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9)
 FAMILY = {
@@ -21,6 +21,10 @@ FAMILY = {
     **dict.fromkeys(("ndcg", "dcg", "mrr", "hits", "recall at", "precision at", "f1 at", "ap at"), "ranks"),
     **dict.fromkeys(("edits", "wer"), "texts"),
     "box iou": "boxes",
+    "ap of all": "found",
+    "ap of curve": "curve",
+    "nms": "kept",
+    "balanced accuracy": "decisions",
 }
 Found = Iterator[float | Array]
 
@@ -38,6 +42,14 @@ def wanted(kind: str, case: Case, cuts: bool = False) -> Found:
         yield from _edits(kind, case)
     elif case.task == "boxes":
         yield from _overlaps(case)
+    elif case.task == "found":
+        yield from average_precision(case.scores, case.right, int(case.right.sum()) + MISSED)
+    elif case.task == "curve":
+        yield from _areas(case.said, case.truth)
+    elif case.task == "kept":
+        yield from _kept(case)
+    elif kind == "balanced accuracy":
+        yield from _balanced(case, cuts)
     elif FAMILY[kind] == "scores":
         yield from _scored(kind, case)
     elif case.task == "kinds":
@@ -265,18 +277,29 @@ def roc_auc(scores: Array, truth: Array) -> float:
     return float(better.mean())
 
 
-def average_precision(scores: Array, truth: Array) -> Found:
+def average_precision(scores: Array, truth: Array, total: int | None = None) -> Found:
     """The precision at each hit, and the ways in which the curve is filled between."""
     order = np.argsort(-scores, kind="stable")
     hit = truth[order]
     at = np.cumsum(hit)
-    precision, recall = at / np.arange(1, len(hit) + 1), at / max(hit.sum(), 1)
-    yield float((precision * hit).sum() / max(hit.sum(), 1))
+    total = max(int(hit.sum()), 1) if total is None else total
+    yield from _areas(at / np.arange(1, len(hit) + 1), at / total)
+
+
+def _areas(precision: Array, recall: Array) -> Found:
+    """The area under precision over recall."""
+    steps = np.diff(np.concatenate([[0.0], recall]))
+    yield float((precision * steps).sum())
     upper = np.maximum.accumulate(precision[::-1])[::-1]
-    yield float((upper * hit).sum() / max(hit.sum(), 1))
+    yield float((upper * steps).sum())
     yield float(np.mean([upper[recall >= t].max(initial=0) for t in np.linspace(0, 1, 11)]))
     yield float(np.mean([upper[recall >= t].max(initial=0) for t in np.linspace(0, 1, 101)]))
     yield trapezoid(precision, recall)
+    ends = np.concatenate([[0.0], recall, [1.0]]), np.concatenate([[1.0], precision, [0.0]])
+    for heights in (ends[1], np.maximum.accumulate(ends[1][::-1])[::-1]):
+        for points in (np.linspace(0, 1, 11), np.linspace(0, 1, 101)):
+            yield trapezoid(np.interp(points, ends[0], heights), points)
+            yield float(np.interp(points, ends[0], heights).mean())
     for first in (0.0, 1.0, precision[0]):
         yield trapezoid([first, *precision], [0.0, *recall])
 
@@ -311,6 +334,38 @@ def _columns(kind: str, scores: Array, truth: Array) -> Found:
         yield each
         yield float(each.mean())
         yield float((each * counts).sum() / counts.sum())
+
+
+def _balanced(case: Case, cuts: bool) -> Found:
+    """The mean of the recalls of all classes."""
+    if case.task == "kinds":
+        said = case.scores.argmax(1)
+        yield float(np.mean([share("recall", said == k, case.right == k) for k in np.unique(case.right)]))
+        return
+    for cut in (0.0, *(float(np.log(c / (1 - c))) for c in CHANCES)) if cuts and not case.decided else (0.0,):
+        said, truth = case.scores > cut, case.right > 0
+        yield (share("recall", said, truth) + share("specificity", said, truth)) / 2
+
+
+def _kept(case: Case) -> Found:
+    """Which boxes stay, best first, in their order, or as a mask."""
+    boxes, scores = case.scores, case.right
+    low, high = (
+        np.maximum(boxes[:, None, :2], boxes[None, :, :2]),
+        np.minimum(boxes[:, None, 2:], boxes[None, :, 2:]),
+    )
+    both = np.clip(high - low, 0, None).prod(-1)
+    area = (boxes[:, 2:] - boxes[:, :2]).prod(-1)
+    overlap = both / (area[:, None] + area[None, :] - both)
+    stay: list[int] = []
+    for i in np.argsort(-scores):
+        if all(overlap[i, j] <= 0.5 for j in stay):
+            stay.append(int(i))
+    yield np.array(stay)
+    yield boxes[stay]
+    yield boxes[sorted(stay)]
+    yield np.array(sorted(stay))
+    yield np.isin(np.arange(len(boxes)), stay)
 
 
 def _one_way(kind: str, scores: Array, truth: Array) -> Found:

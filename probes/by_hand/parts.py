@@ -23,7 +23,7 @@ _LONG = 700  # of a series: hourly windows of a week and two days behind them
 _CUTS = re.compile(r"(?i)split|leave_one_out|loo|partition|hold_?out|divide")
 _WINDOWS = re.compile(r"(?i)window|sequence|supervis|lag|slid|create_dataset|make_xy|to_xy|frames|chunks")
 _ROWS_OF = re.compile(
-    r"(?i)rows|data|items|samples|records|pairs|interactions|events|ratings|lines|ids|indices|idx|files|paths|examples|x|df"
+    r"(?i)rows|data|items|samples|records|pairs|interactions|events|ratings|lines|ids|indices|idx|files|paths|examples|x|df|tiles|groups?|scaffolds?|sites|labels|targets|clips|images|y$|entries|table"
 )
 _COUNT = re.compile(r"(?i)^(?:n|num|size|total|length|count|n_\w+|num_\w+)$")
 _SERIES = re.compile(
@@ -44,11 +44,14 @@ def parts_that_meet(source: Script) -> tuple[ast.AST, str] | None:
             continue
         if source.class_around(function) is not None or source.function_around(function) is not None:
             continue
-        for rows in _made_rows():
+        for rows, first in _made_rows():
             found = _asked(source, function, rows)
             if not isinstance(found, tuple) or len(found) != len(names):
                 continue
-            leaves = [set(_numbers(part)) for part in found]
+            numbers = [list(_numbers(part, first)) for part in found]
+            leaves = [set(part) for part in numbers]
+            if not any(leaves) or (not first and list(map(len, leaves)) != list(map(len, numbers))):
+                continue  # nothing, or the groups of rows instead of their places
             for at, held in enumerate(leaves):
                 if sides[at] is not False or not held:
                     continue
@@ -61,14 +64,31 @@ def parts_that_meet(source: Script) -> tuple[ast.AST, str] | None:
     return None
 
 
-def _made_rows() -> Iterator[Any]:
-    """Rows in the layouts that are usual: numbers, one by one or of users, items and times."""
-    yield [FIRST + i for i in range(_ROWS)]
-    yield FIRST + np.arange(_ROWS)
+class Row(dict[str, Any]):
+    """A row of which any column may be asked for: whom or what it belongs to. It has a number of its own."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    def __missing__(self, column: str) -> str:
+        return f"{column} {(self.number - FIRST) // _EVENTS:03d}"
+
+
+def _made_rows() -> Iterator[tuple[Any, int]]:
+    """Rows in the layouts that are usual, and from which number on they are rows: one by one, of users,
+    items and times, of named columns, or the group of each, where places of rows are handed back.
+    """
+    yield [FIRST + i for i in range(_ROWS)], FIRST
+    yield FIRST + np.arange(_ROWS), FIRST
     triples = [(u, FIRST + u * _EVENTS + t, t) for t in range(_EVENTS) for u in range(_USERS)]
-    yield triples
-    yield [row[:2] for row in triples]
-    yield [(*row[:2], 4.0, row[2]) for row in triples]
+    yield triples, FIRST
+    yield [row[:2] for row in triples], FIRST
+    yield [(*row[:2], 4.0, row[2]) for row in triples], FIRST
+    yield [Row(FIRST + i) for i in range(_ROWS)], FIRST
+    sizes = [g for g in range(1, 16) for _ in range(g)]
+    yield [f"group {g:02d}" for g in sizes], 0
+    yield np.array(sizes), 0
 
 
 def _asked(source: Script, function: ast.FunctionDef, rows: Any) -> Any:
@@ -91,16 +111,21 @@ def _asked(source: Script, function: ast.FunctionDef, rows: Any) -> Any:
         return None
 
 
-def _numbers(value: Any) -> Iterator[int]:
+def _numbers(value: Any, first: int) -> Iterator[int]:
     """The rows' own numbers in whatever is handed back."""
+    if isinstance(value, Row):
+        yield value.number
+        return
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, np.ndarray):
-        yield from (int(v) for v in plain(value).reshape(-1) if v >= FIRST)
+        yield from (
+            int(v) for v in plain(value).reshape(-1) if plain(value).dtype.kind in "iu" and v >= first
+        )
     elif isinstance(value, (list, tuple, set)):
         for one in value:
-            yield from _numbers(one)
-    elif isinstance(value, (int, np.integer)) and value >= FIRST:
+            yield from _numbers(one, first)
+    elif isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= first:
         yield int(value)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..readers.script import last_name
 from ..scripts.syntax import Script
 from .arrays import Tensor, TooLong, Unfit
-from .cases import CUT, KINDS, Case, cases
+from .cases import CUT, KINDS, MISSED, Case, cases
 from .definitions import FAMILY, wanted
 from .interpreter import Interpreter
 from .things import Names
@@ -30,12 +30,17 @@ _WORDS = (
     ("r2", r"r_?2|r_?squared|r2_score"),
     ("pearson", r"pearson(?:r|_r|_corr\w*)?"),
     ("psnr", r"psnr"),
+    ("nms", r"nms|non_?max(?:imum)?_?supp?ression"),
+    ("balanced accuracy", r"balanced_acc(?:uracy)?|bacc"),
     ("auc", r"(?:roc_?)?auc(?:_?roc)?(?:_score)?|auroc|roc_auc_score"),
     ("ndcg", r"ndcg"),
     ("dcg", r"dcg"),
     ("mrr", r"mrr|reciprocal_rank"),
     ("hits", r"hit_?(?:rate|ratio)?|hr"),
-    ("ap", r"average_precision|avg_precision|ap|average_precision_score"),
+    (
+        "ap",
+        r"pr_?auc|auprc|aupr|compute_ap|voc_ap|average_precision|avg_precision|ap|average_precision_score",
+    ),
     ("log loss", r"log_?loss|logloss|binary_log_loss"),
     ("brier", r"brier(?:_score)?"),
     ("mcc", r"mcc|matthews\w*"),
@@ -68,16 +73,22 @@ _SAID = re.compile(
     r"|guess(?:es)?|hyps?|hypothes[ie]s|estimates?|forecasts?|rank(?:ed|ing|s|list)?\w*|recs?|recommend\w*|recommended"
     r"|top_?k(?:_\w+)?|\w*_(?:preds?|probs?|logits?|hat|scores?|outputs?|list|hyp)|pred\w*|est|fake|sr|restored|rank_?list)$"
 )
+_TOTAL = re.compile(r"(?i)^(?:n|num|total|count)_?(?:truths?|gts?|pos|positives?|objects?|targets?)$|^npos$")
+_CLASSES = re.compile(r"(?i)^(?:num_?|n_?)(?:classes|class|labels|cls)$|^(?:nc|k_classes|C)$")
+_AT = re.compile(r"(?i)^(?:k|n|top_?k|topn|at|cutoff_k)$")
 _OPTIONS: tuple[tuple[re.Pattern[str], Any], ...] = (
-    (re.compile(r"(?i)^(?:num_?|n_?)(?:classes|class|labels|cls)$|^(?:nc|k_classes|C)$"), KINDS),
-    (re.compile(r"(?i)^(?:thr|thresh|threshold|cutoff|th)$"), 0.5),
-    (re.compile(r"(?i)^(?:k|n|top_?k|topn|at|cutoff_k)$"), CUT),
+    (_CLASSES, KINDS),
+    (re.compile(r"(?i)^(?:score|conf\w*)_?(?:thr|thresh|thres|threshold)$"), 0.0),
+    (re.compile(r"(?i)^(?:\w+_)?(?:thr|thresh|thres|threshold|cutoff|th)$"), 0.5),
+    (_AT, CUT),
     (re.compile(r"(?i)^(?:smooth|smoothing|eps|epsilon)$"), 1e-9),
+    (_TOTAL, 0),  # as many as the case has
     (re.compile(r"(?i)^(?:max_?val|data_range|peak|max_?value|max_pixel)$"), 1.0),
 )
-_LIST = re.compile(r"(?i)rank|rec|top|list|items?$|^pred")
+_CURVE = (re.compile(r"(?i)^(?:prec|precisions?|p)$"), re.compile(r"(?i)^(?:rec|recalls?|r)$"))
+_SCORES = re.compile(r"(?i)^_?(?:scores?|conf\w*|probs?)$")
 _ANOTHER = re.compile(
-    r"(?i)loss(?!$)|weight|adjust|balanced|smooth_|curve|plot|log_metric|update|best|giou|diou|ciou|soft|norm|print|delta|improve|within|exact"
+    r"(?i)loss(?!$)|weight|adjust|smooth_|curve|plot|log_metric|update|best|giou|diou|ciou|soft|norm|print|delta|improve|within|exact"
 )
 _EITHER = re.compile(
     r"(?i)^(?:[a-z]|[a-z]{1,6}_?[12ab]|first|second|left|right|img|image|src|dst|one|other)$"
@@ -120,8 +131,12 @@ def first_broken(source: Script) -> tuple[ast.AST, str] | None:
 def _kind_in(kind: str, function: ast.FunctionDef, roles: tuple[str, str]) -> str:
     """`recall` of a ranked list at k is another thing than that of decisions; so is `iou` of boxes."""
     names = [a.arg for a in function.args.args]
-    at = any(_OPTIONS[2][0].match(n) for n in names)
+    at = any(_AT.match(n) for n in names)
     words = f"{function.name} {' '.join(roles)}"
+    if kind == "ap" and re.search(r"(?i)rec", roles[1]) and re.search(r"(?i)prec", roles[0]):
+        return "ap of curve"
+    if kind == "ap" and any(_TOTAL.match(n) for n in names):
+        return "ap of all"
     if kind in ("recall", "precision", "f1") and _of_items(function):
         return f"{kind} at"
     if kind in ("recall", "precision", "ap") and (at or re.search(r"(?i)rank|recomm|relevan|@|_at_", words)):
@@ -155,7 +170,13 @@ def _roles(function: ast.FunctionDef) -> tuple[str, str] | None:
     boxes = [n for n in names if _BOXED.search(n)]
     if len(boxes) == 2 and names[:2] == boxes:
         return boxes[0], boxes[1]
-    if kind_of(function.name) in _EITHER_WAY and len(names) - len(function.args.defaults) == 2:
+    kind = kind_of(function.name)
+    pairs = [(a, b) for a in names[:2] for b in names[:2] if _CURVE[0].match(a) and _CURVE[1].match(b)]
+    if kind == "ap" and pairs:
+        return pairs[0]
+    if kind == "nms":
+        return (names[0], names[1]) if _BOXED.search(names[0]) and _SCORES.match(names[1]) else None
+    if kind in _EITHER_WAY and len(names) - len(function.args.defaults) == 2:
         if all(map(_EITHER.match, names[:2])):
             return names[0], names[1]
     said = [n for n in names if _SAID.match(n) and not _option(n)[0]]
@@ -187,14 +208,17 @@ def handed_back(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 yield key.value, one
     elif isinstance(value, ast.Tuple):
-        yield from ((e.id, e) for e in value.elts if isinstance(e, ast.Name))
+        for one in value.elts:
+            inner = one.args[0] if isinstance(one, ast.Call) and len(one.args) == 1 else one  # `float(f1)`
+            if isinstance(inner, ast.Name):
+                yield inner.id, one
 
 
 def _broken(
     source: Script, function: ast.FunctionDef, roles: tuple[str, str], kind: str, part: str | None
 ) -> str | None:
     """Why a figure is none of its definitions, in no layout that it can be worked out in."""
-    wrong: list[tuple[float, float]] = []
+    wrong: list[tuple[np.ndarray, np.ndarray]] = []
     machine = Interpreter(source, _settings(source))
     cuts = any(
         type(n.value) is float and 0.02 < n.value < 0.98 and n.value != 0.5 for n in source.of(ast.Constant)
@@ -214,12 +238,17 @@ def _broken(
             for pair in zip(*ways, strict=False)
         ):
             return None
-        wrong.append((float(np.mean(values[0])), float(np.mean(ways[0][0]))))
+        wrong.append((np.asarray(values[0]), np.asarray(ways[0][0])))
     if not wrong:
         return None
-    found, meant = max(wrong, key=lambda pair: pair[0] != 0)
+    found, meant = max(wrong, key=lambda pair: bool(pair[0].any()))
     called = part or function.name
-    return f"worked out on made answers, `{called}` comes to {found:.4g}, where that is {meant:.4g}"
+    if found.size > 1 or meant.size > 1:
+        return f"worked out on made answers, `{called}` comes to something else than its name says"
+    return (
+        f"worked out on made answers, `{called}` comes to {float(found.reshape(-1)[0]):.4g}, where that is"
+        f" {float(meant.reshape(-1)[0]):.4g}"
+    )
 
 
 @lru_cache(maxsize=16)
@@ -234,7 +263,7 @@ def _ways(kind: str, seed: int, at: int, cuts: bool) -> tuple[Any, ...]:
 
 def _settings(source: Script) -> Names:
     """Numbers of classes that stand in the module are those of the made answers."""
-    return {n.id: KINDS for n in source.of(ast.Name) if _OPTIONS[0][0].match(n.id) and len(n.id) > 2}
+    return {n.id: KINDS for n in source.of(ast.Name) if _CLASSES.match(n.id) and len(n.id) > 2}
 
 
 def _told(
@@ -248,7 +277,7 @@ def _told(
         if known and arg.arg not in named:
             default = _default(function, arg.arg)
             if i < needed or isinstance(default, (int, float)) or default is None:
-                named[arg.arg] = value
+                named[arg.arg] = int(case.right.sum()) + MISSED if _TOTAL.match(arg.arg) else value
     try:
         found = machine.call(function, [], named)
         if part is not None:

@@ -205,28 +205,52 @@ def lists_of_hooks(source: Script) -> Finding | None:
 
 
 def _appended(step: Function) -> dict[str, ast.Call]:
-    return {
-        unparse(c.func.value): c
-        for c in of(step, ast.Call)
-        if isinstance(c.func, ast.Attribute)
-        and c.func.attr in ("append", "extend")
-        and re.fullmatch(r"self\.\w+", unparse(c.func.value))
-    }
+    found: dict[str, ast.Call] = {}
+    for call in of(step, ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend"):
+            held = call.func.value
+            while isinstance(held, ast.Subscript):  # `self.found[kind][0]`
+                held = held.value
+            if re.fullmatch(r"self\.\w+", unparse(held)):
+                found[unparse(held)] = call
+    return found
 
 
 def _starts_empty(owner: ast.ClassDef, name: str) -> bool:
     made = methods(owner).get("__init__")
-    values = of(made, ast.Assign, ast.AnnAssign) if made is not None else ()
-    for node in values:
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        if unparse(target) == name and node.value is not None and unparse(node.value) in ("[]", "list()"):
-            return True
+    if made is None:
+        return False
+    called = {last_name(c.func) for c in of(made, ast.Call) if unparse(c.func).startswith("self.")}
+    for start in (made, *(f for n, f in methods(owner).items() if n in called)):
+        for node in of(start, ast.Assign, ast.AnnAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if unparse(target) == name and node.value is not None and _is_empty(node.value):
+                return True
     return False
+
+
+def _is_empty(value: ast.expr) -> bool:
+    """`[]`, `defaultdict(list)`, `{kind: ([], []) for kind in kinds}`"""
+    if isinstance(value, ast.DictComp):
+        parts = value.value.elts if isinstance(value.value, ast.Tuple) else [value.value]
+        return all(_is_empty(p) for p in parts)
+    return unparse(value) in ("[]", "list()", "defaultdict(list)")
 
 
 def _empties(source: Script, node: ast.Attribute) -> bool:
     parent = source.parents.get(node)
     return isinstance(parent, ast.Attribute) and parent.attr in ("clear", "append", "extend", "pop")
+
+
+def _runs_again(source: Script, owner: ast.ClassDef, function: Function | None) -> bool:
+    """Not only while the module is made: `reset`, which `__init__` alone calls, is called no more."""
+    made = methods(owner).get("__init__")
+    if function is made:
+        return False
+    if function is None or methods(owner).get(function.name) is not function:
+        return True
+    asked = [c for c in source.calls if last_name(c.func) == function.name]
+    return not asked or any(source.function_around(c) is not made for c in asked)
 
 
 def _emptied(source: Script, owner: ast.ClassDef, name: str) -> bool:
@@ -236,7 +260,7 @@ def _emptied(source: Script, owner: ast.ClassDef, name: str) -> bool:
         if node.attr != attr:
             continue
         function = source.function_around(node)
-        if not isinstance(node.ctx, ast.Load) and function is not methods(owner).get("__init__"):
+        if not isinstance(node.ctx, ast.Load) and _runs_again(source, owner, function):
             return True
         parent = source.parents.get(node)
         if isinstance(parent, ast.Attribute) and parent.attr in ("clear", "pop", "popleft", "__init__"):

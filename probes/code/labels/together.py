@@ -53,6 +53,7 @@ def one_part_reordered(source: Script) -> Finding | None:
                     return at(source, node, f"`{name}` is put into another order, and `{partner}` is not")
     found = _column_alone(source) or _table_shuffled_for_one(source) or _split_astray(source)
     found = found or _sorted_for_one(source) or _paired_with_sorted(source)
+    found = found or _targets_sorted(source)
     return found or (ok(source, seen, "what belongs together stays together") if seen is not None else None)
 
 
@@ -284,6 +285,8 @@ def _sorted_for_one(source: Script) -> Finding | None:
         for part in parts:
             if isinstance(part, ast.Call) and len(part.args) == 1:
                 part = part.args[0]  # `as_tensor(labels[rows])`
+            if isinstance(part, ast.Name) and isinstance(node, ast.Call):
+                taken += _taken_before(source, part)
             if isinstance(part, ast.Subscript):
                 taken.append((unparse(part.value), unparse(part.slice)))
             elif isinstance(part, ast.ListComp) and isinstance(part.elt, ast.Subscript):
@@ -297,6 +300,43 @@ def _sorted_for_one(source: Script) -> Finding | None:
                 why = f"`{whole}` is taken by the rows of `{plain[order[1]]}` in another order"
                 return at(source, node, why)
     return None
+
+
+def _taken_before(source: Script, name: ast.Name) -> list[tuple[str, str]]:
+    """The rows that a name was taken by: `y = np.where(gaps[rows], -1, labels[rows])`."""
+    given = flow(source).all_given(name)
+    if len(given) != 1 or given[0].places:
+        return []
+    picked = [s for s in of(given[0].value, ast.Subscript) if isinstance(s.value, ast.Name)]
+    taken = {(s.value.id, unparse(s.slice)) for s in picked if isinstance(s.value, ast.Name)}
+    return list(taken) if len(taken) == 1 else []
+
+
+def _targets_sorted(source: Script) -> Finding | None:
+    """`y = np.sort(y)`, and then `fit(x, y)`: the targets alone are put into order."""
+    for node in source.of(ast.Assign):
+        value, name = node.value, node.targets[0]
+        if not isinstance(name, ast.Name) or not isinstance(value, ast.Call) or not value.args:
+            continue
+        if last_name(value.func) not in ("sort", "sorted") or unparse(value.args[0]) != name.id:
+            continue
+        if not _of_labels(name):
+            continue
+        for call in source.named("fit", "TensorDataset", "from_tensor_slices", "zip", "train_test_split"):
+            handed = (
+                list(call.args[0].elts) if call.args and isinstance(call.args[0], ast.Tuple) else call.args
+            )
+            if call.lineno > node.lineno and len(handed) >= 2 and unparse(handed[1]) == name.id:
+                mine = [g.value for g in flow(source).all_given(handed[1])] == [value]
+                inner = handed[0].value if isinstance(handed[0], ast.Subscript) else handed[0]
+                if mine and not _of_labels(inner) and not _sorted_before(source, inner):
+                    return at(source, node, f"`{name.id}` is sorted, and what it belongs to is not")
+    return None
+
+
+def _sorted_before(source: Script, node: ast.expr) -> bool:
+    given = flow(source).all_given(node)
+    return any("sort" in unparse(g.value) for g in given)
 
 
 def _paired_with_sorted(source: Script) -> Finding | None:

@@ -286,10 +286,51 @@ def scaled_by_other_side(source: Script) -> Finding | None:
             if by != {axis}:
                 side = "height" if axis == "x" else "width"
                 return at(source, node, f"{target.id} is scaled by the {side} of the picture")
-        found = _list_scaled(source, function, sizes)
+        found = _list_scaled(source, function, sizes) or _columns_scaled(source, function, sizes)
         if found is not None:
             return found
     return ok(source, seen, "x goes with the width, y with the height") if seen is not None else None
+
+
+def _columns_scaled(source: Script, function: Function, sizes: dict[str, str]) -> Finding | None:
+    """`boxes[:, [0, 2]] *= side / height` of boxes whose first and third columns are x."""
+    for node in of(function, ast.AugAssign):
+        target = node.target
+        if not isinstance(target, ast.Subscript) or not isinstance(node.op, (ast.Mult, ast.Div)):
+            continue
+        axis, by = _axis_of(target.slice), {sizes[n] for n in names_in(node.value) if n in sizes}
+        if axis is not None and len(by) == 1 and by != {axis} and _POINTS.match(_points(target.value)):
+            side = "height" if axis == "x" else "width"
+            return at(source, node, f"`{unparse(target)}` is scaled by the {side} of the picture")
+    return None
+
+
+def _axis_of(index: ast.expr) -> str | None:
+    """The columns that are picked last: `[:, [0, 2]]`, `[..., 1::2]`."""
+    last = index.elts[-1] if isinstance(index, ast.Tuple) and index.elts else index
+    text = unparse(last).replace(" ", "")
+    return {"[0,2]": "x", "[1,3]": "y", "::2": "x", "0::2": "x", "1::2": "y"}.get(text)
+
+
+def places_exchanged(source: Script) -> Finding | None:
+    """`heat[ix, iy] = 1` beside `size[:, iy, ix]`: one of two maps has rows and columns exchanged."""
+    for function in source.of(ast.FunctionDef):
+        read: dict[tuple[str, str], ast.Subscript] = {}
+        for node in of(function, ast.Subscript):
+            parts = node.slice.elts[-2:] if isinstance(node.slice, ast.Tuple) else []
+            if len(parts) == 2 and all(isinstance(p, ast.Name) for p in parts):
+                read.setdefault((unparse(parts[0]), unparse(parts[1])), node)
+        for (first, second), node in read.items():
+            named = re.sub(r"x", "y", first) == second and "x" in first
+            if (
+                named
+                and (second, first) in read
+                and unparse(node.value) != unparse(read[second, first].value)
+            ):
+                return at(
+                    source, node, f"`{first}` and `{second}` stand in another order than in the other map"
+                )
+    return None
 
 
 def _list_scaled(source: Script, function: Function, sizes: dict[str, str]) -> Finding | None:

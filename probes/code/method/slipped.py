@@ -35,6 +35,7 @@ from .places import (
     mirrored_ends_kept,
     moved_part_thrown_away,
     one_axis_scaled,
+    places_exchanged,
     scaled_by_other_side,
 )
 from .replay import (
@@ -100,6 +101,7 @@ _PLACES = (
     mirrored_along_other_axis,
     mirrored_alone,
     scaled_by_other_side,
+    places_exchanged,
     one_axis_scaled,
     mirrored_about_old_side,
     moved_part_thrown_away,

@@ -121,7 +121,8 @@ def _is_picture(source: Script, node: ast.expr, depth: int) -> bool:
     if _PICTURE.search(text):
         return True
     for name in of(node, ast.Name):
-        given = flow(source).all_given(name)
-        if len(given) == 1 and not given[0].places and _is_picture(source, given[0].value, depth - 1):
-            return True
+        given = [g for g in flow(source).all_given(name) if g.value is not node]
+        if given and not any(g.places or _TURNED.search(unparse(g.value)) for g in given):
+            if any(_is_picture(source, g.value, depth - 1) for g in given):
+                return True
     return False

@@ -64,6 +64,39 @@ def test_parts() -> None:
     )  # unknown
 
 
+def test_parts_by_groups() -> None:
+    text = """
+def split_by_site(tiles, val_frac=0.2):
+    sites = sorted({t["site"] for t in tiles})
+    held = set(sites[: int(len(sites) * val_frac)])
+    train = [t for t in tiles if t["site"] not in held]
+    val = [t for t in tiles if t["site"] in held]
+    return train, val
+"""
+    assert parts_that_meet(script(text)) is None
+    assert parts_that_meet(script(text.replace(' if t["site"] not in held', "")))
+    text = """
+import numpy as np
+def split(groups):
+    places = {}
+    for i, g in enumerate(groups):
+        places.setdefault(g, []).append(i)
+    train, test = [], []
+    for part in places.values():
+        if len(train) < 60:
+            train += part
+        else:
+            test += part
+    return np.array(train), np.array(test)
+"""
+    assert parts_that_meet(script(text)) is None
+    assert parts_that_meet(
+        script(text.replace("        else:\n            test", "        if True:\n            test"))
+    )
+    kinds = "def split(labels):\n    return labels_of(labels)\n"
+    assert parts_that_meet(script(kinds)) is None
+
+
 def test_windows() -> None:
     assert targets_inside_windows(script(WINDOWS)) is None
     assert targets_inside_windows(

@@ -69,6 +69,31 @@ def wer(ref, hyp):
             last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (a != b))
     return row[-1] / len(r)
 
+def nms(boxes, scores, iou_thr=0.5):
+    order = scores.argsort()[::-1]
+    keep = []
+    while order.size > 0:
+        i, rest = order[0], order[1:]
+        keep.append(i)
+        low = np.maximum(boxes[i, :2], boxes[rest, :2])
+        high = np.minimum(boxes[i, 2:], boxes[rest, 2:])
+        both = np.clip(high - low, 0, None).prod(axis=1)
+        area = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
+        order = rest[both / (area[i] + area[rest] - both) <= iou_thr]
+    return keep
+
+def compute_ap(scores, hits, n_truth):
+    hits = np.asarray(hits)[np.argsort(-np.asarray(scores))]
+    recall = np.cumsum(hits) / max(n_truth, 1)
+    precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
+    return float(np.sum(np.diff(np.concatenate([[0.0], recall])) * precision))
+
+def balanced_accuracy(y_true, y_score):
+    pred = y_score >= 0.5
+    high = (pred & (y_true == 1)).sum() / (y_true == 1).sum()
+    low = (~pred & (y_true == 0)).sum() / (y_true == 0).sum()
+    return (high + low) / 2
+
 def scores_of(y_true, y_pred):
     tp = sum(1 for t, p in zip(y_true, y_pred) if t == 1 and p == 1)
     fp = sum(1 for t, p in zip(y_true, y_pred) if t == 0 and p == 1)
@@ -98,6 +123,9 @@ def test_right_ways_are_left_alone() -> None:
         ("(y_true - y_true.mean())", "(y_pred - y_true.mean())"),
         ("row[-1] / len(r)", "row[-1] / len(ref)"),
         ("tp / (tp + fn)", "tp / (tp + fp + fn)"),
+        ("<= iou_thr", ">= iou_thr"),
+        ("[np.argsort(-np.asarray(scores))]", ""),
+        ("(high + low) / 2", "high + low"),
     ],
 )
 def test_a_slip_is_told(right: str, wrong: str) -> None:

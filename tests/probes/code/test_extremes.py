@@ -95,6 +95,36 @@ def test_pairs() -> None:
     assert asked("script-sample-torn-apart", pairs="list(zip(files, labels))") != P
 
 
+def test_targets_sorted_alone() -> None:
+    text = (
+        HEAD + "y_train = load()\nx_train = read()\ny_train = np.sort(y_train)\nmodel.fit(x_train, y_train)\n"
+    )
+    assert state("script-sample-torn-apart", text) == P
+    assert state("script-sample-torn-apart", text.replace("np.sort(y_train)", "np.log(y_train)")) != P
+    text = (
+        HEAD + "y_train = np.where(y[np.sort(rows)] < 0, 0, y[np.sort(rows)])\nmodel.fit(x[rows], y_train)\n"
+    )
+    assert state("script-sample-torn-apart", text) == P
+    assert state("script-sample-torn-apart", text.replace("np.sort(rows)", "rows")) != P
+
+
+def test_places() -> None:
+    text = """
+def sample(image, boxes):
+    w, h = image.size
+    image = image.resize((64, 64))
+    boxes[:, [0, 2]] *= 64 / w
+    boxes[:, [1, 3]] *= 64 / h
+    heat[label, iy, ix] = 1.0
+    size[:, iy, ix] = 2.0
+    return image, boxes
+"""
+    assert state("script-places-left", HEAD + text) != P
+    other = text.replace("64 / w", "64 / h", 1).replace("[1, 3]] *= 64 / h", "[1, 3]] *= 64 / w")
+    assert state("script-places-left", HEAD + other) == P
+    assert state("script-places-left", HEAD + text.replace("label, iy, ix", "label, ix, iy")) == P
+
+
 def test_union_as_a_sum() -> None:
     text = """
 def score(net, loader):
@@ -111,3 +141,25 @@ def score(net, loader):
     assert (
         state("script-metric-miscounts", HEAD + text.replace("inter / union", "inter / (union - inter)")) != P
     )
+
+
+def test_what_a_module_collects_is_emptied_by_a_method_that_runs() -> None:
+    text = """
+import lightning as L
+class Net(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.reset()
+    def reset(self):
+        self.found = {k: ([], []) for k in range(3)}
+    def training_step(self, batch, _):
+        return loss_of(self(batch))
+    def validation_step(self, batch, _):
+        self.found[0][1].append(self(batch))
+    def on_validation_epoch_end(self):
+        self.log("score", score(self.found))
+        self.reset()
+"""
+    head, end = text.rsplit("        self.reset()\n", 1)
+    assert state("script-metric-miscounts", HEAD + text) != P
+    assert state("script-metric-miscounts", HEAD + head + end) == P
