@@ -97,8 +97,8 @@ def of_another_size(run: Run, curve: Shape, ratio: float, gap: float, points: in
 def infinite_at_once(view: View, calm: float) -> Finding:
     """The first loss that is no number is infinite, and was no larger than `calm` times its median before.
 
-    A missing value makes a loss NaN. Infinite is a logarithm of zero, a division by zero, the loss of a target
-    that no answer can have (CTC with more labels than frames), or a number beyond a format's range.
+    A missing value makes a loss NaN. Infinite is a logarithm of zero, a division by zero, the loss of targets
+    that no answer has (CTC with more labels than frames), or a number beyond a format's range.
     """
     run = view.run
     found = broken(run)
