@@ -154,6 +154,8 @@ class Net(L.LightningModule):
         self.found = {k: ([], []) for k in range(3)}
     def training_step(self, batch, _):
         return loss_of(self(batch))
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
     def validation_step(self, batch, _):
         self.found[0][1].append(self(batch))
     def on_validation_epoch_end(self):
