@@ -179,15 +179,15 @@ def _kept(of: np.random.Generator) -> Iterator[Case]:
         yield Case("kept", way, scores, corners, scores)
 
 
-_WORDS = ("north", "wind", "sun", "cloud", "rain", "snow", "leaf")
+_WORDS = ("sea", "sun", "fog", "ice", "oak", "dew", "ash")
 
 
 def _texts(of: np.random.Generator) -> Iterator[Case]:
-    truth = [_WORDS[i] for i in of.integers(0, len(_WORDS), 9)]
+    truth = [_WORDS[i] for i in of.integers(0, len(_WORDS), 8)]
     said = [w for i, w in enumerate(truth) if i not in (2, 5)]
-    said[1] = "stone"
-    said.insert(4, "moss")
-    said.append("fern")
+    said[1] = "elm"
+    said.insert(4, "fir")
+    said.append("yew")
     none = np.zeros(0)
     yield Case("words", said, truth, none, none)
     yield Case("words", " ".join(said), " ".join(truth), none, none)

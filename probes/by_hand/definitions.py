@@ -231,7 +231,6 @@ def _of_kinds(kind: str, case: Case) -> Found:
     yield each
     yield each[1:]
     yield float(each.mean())
-    yield float(each.sum())
     for k in range(count):
         yield float(np.delete(each, k).mean())
         yield float(each[k])

@@ -18,7 +18,10 @@ from .things import Names
 
 _PAIR = re.compile(r"(?i)^_?([a-z]+?)_?(?:2|_to_|to)_?([a-z]+?)$")
 _NUMBER = ("id", "ids", "idx", "ix", "index", "int", "num", "i")
-_CLASSES = ("label", "labels", "class", "cls", "cat", "category", "tag", "tags", "target", "species", "name")
+_WORDS = (
+    *("s", "c", "ch", "char", "chars", "character", "tok", "token", "tokens", "word", "words", "w", "vocab"),
+    *("sym", "symbol", "piece", "note", "item", "user", "node", "aa"),
+)
 _MADE = ["d", "b", "e", "a", "c"]  # in no order
 _CENTRE = re.compile(r"(?i)(?:^|_)(?:mean|mu|avg|mn)(?:_|$)")
 _SPREAD = re.compile(r"(?i)(?:^|_)(?:std|sigma|sd|stdev)(?:_|$)")
@@ -50,13 +53,13 @@ def tables_apart(source: Script) -> tuple[ast.AST, str, str] | None:
 def classes_apart(source: Script) -> tuple[ast.AST, str] | None:
     """Tables of classes."""
     found = tables_apart(source)
-    return found[:2] if found is not None and found[2] in _CLASSES else None
+    return found[:2] if found is not None and found[2] not in _WORDS else None
 
 
 def words_apart(source: Script) -> tuple[ast.AST, str] | None:
     """Tables of words, characters and whatever else is numbered."""
     found = tables_apart(source)
-    return found[:2] if found is not None and found[2] not in _CLASSES else None
+    return found[:2] if found is not None and found[2] in _WORDS else None
 
 
 def _tables(source: Script) -> Iterator[tuple[tuple[Any, str, str], tuple[str, ast.expr]]]:
