@@ -39,6 +39,7 @@ from .mode.unswitched import never_switched_off
 from .model.activations import layers_unbent, softmax_misplaced
 from .model.attention import mask_times_scores, mask_turned_round
 from .model.axes import normalised_over_batch, torn_in_model, weights_over_other_axis
+from .model.blank_branches import zeros_for_branch
 from .model.body import deep_without_normalisation, integer_division
 from .model.branches import (
     added_to_itself,
@@ -61,6 +62,7 @@ from .model.operators import attention_unscaled, output_rectified, reshape_for_t
 from .model.recurrent import last_of_batch
 from .model.registered import layers_in_plain_list, new_head_frozen, trainable_undone
 from .model.states import padded_end, state_misread
+from .model.turned_places import no_rotation, turned_on_one_side
 from .model.unread import handed_over_unread
 from .model.wiring import (
     blocks_without_norm,
@@ -122,6 +124,7 @@ _BRANCHES = (
     padded_end,
     handed_over_unread,
     one_of_list_asked,
+    zeros_for_branch,
 )
 
 
@@ -248,9 +251,10 @@ def part_not_trained(view: View) -> Finding:
 @probe()
 def axis_wrong(view: View) -> Finding:
     """The model works along another axis than its shapes tell: a sum, a length, a reshape."""
-    return first(view, either(*_AXES), "the scripts hold no model")
+    return first(view, either(*_AXES, *_TURNS), "the scripts hold no model")
 
 
+_TURNS = (no_rotation, turned_on_one_side)
 _AXES = (weights_over_other_axis, normalised_over_batch, torn_in_model, last_of_batch)
 _ATTENTION = (mask_times_scores, mask_turned_round, masked_after_softmax, zero_before_softmax, padding_shown)
 

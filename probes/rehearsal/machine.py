@@ -6,6 +6,7 @@ import ast
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -49,6 +50,7 @@ from .values import (
 )
 
 STEPS = 150_000
+MOST_RATES = 200  # moments that are kept
 BATCHES = 8  # of a loader: what steps are gathered over (2, 4, 8) goes into it
 MADE_ROWS = 240  # of a table whose length is not known
 _NAMELESS = word_set(
@@ -60,6 +62,18 @@ _WRAPS = word_set(
     "setter abstractmethod overload jit function compile command main dataclass record enable_grad "
     "torch_required"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Rated:
+    """A function of the program was asked for a rate: with what, and in which rounds of loops."""
+
+    node: ast.AST
+    callee: Routine
+    given: list[Any]
+    named: dict[str, Any]
+    loops: tuple[tuple[ast.AST, int], ...]
+    guessed: tuple[Any, ...]
 
 
 class Machine(Objects):
@@ -101,6 +115,7 @@ class Machine(Objects):
         self.symbols = 0  # inputs of networks that were made of calls
         self.unknown_inputs: dict[int, int] = {}  # what is not known of what a network is asked of
         self.used: dict[int, set[int]] = {}  # weight -> backwards that a step has used
+        self.rated: list[Rated] = []  # moments at which a function of the program gave a rate
         self.gradients_read = False  # `weight.grad` was asked for: it may have been changed
         self.own_modules = {p.rpartition("/")[2].removesuffix(".py") for _, p in source.pieces}
 
@@ -118,6 +133,11 @@ class Machine(Objects):
         except (Returned, Broken, Continued, RecursionError, *ODD) as error:
             self.journal.ended = f"failed: {type(error).__name__}: {error}"[:200]
         return self.journal
+
+    def asked_for_rate(self, callee: Routine, given: list[Any], named: dict[str, Any], node: ast.AST) -> None:
+        """Note that a function of the program was asked for a rate, and gave a number."""
+        if len(self.rated) < MOST_RATES:
+            self.rated.append(Rated(node, callee, given, named, tuple(self.loops), tuple(self.guessed)))
 
     def begin_unbegun(self) -> None:
         """Begin a training that another file, a command line or a notebook begins: no call of it is here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -60,6 +61,7 @@ LISTED = ("keras", "flax", "equinox")  # what stands in their networks' lists be
 ASLEEP = ("keras", "mindspore")  # their networks begin in evaluation mode
 
 
+_RATES = re.compile(r"(?i)(?:^|_)(?:lr|learning_?rate|sched\w*|warm_?up\w*|anneal\w*|cosine\w*)(?:_|$)")
 _OF_NETS = ("parameters", "named_parameters", "trainable_params")  # only networks give these when called
 
 
@@ -220,7 +222,10 @@ class Objects(Asking):
                 answer = self.of_weights(callee, given, named, node)
                 if answer is not NotImplemented:
                     return answer
-            return self.call_routine(callee, given, named, node)
+            answer = self.call_routine(callee, given, named, node)
+            if type(answer) is float and _RATES.search(getattr(callee.node, "name", "")):
+                self.machine.asked_for_rate(callee, given, named, node)
+            return answer
         if isinstance(callee, Kind):
             return self.instance(callee, given, named, node)
         if isinstance(callee, Net):

@@ -56,9 +56,23 @@ def updates(source: Script) -> tuple[ast.Call, ...]:
             text in cells
             or (call.args and text.lower() in called)
             or (call.args and text == "self.optimizer" and _in_step_cell(source, call))
+            or (call.args and text.startswith("self.") and _kept_optimizer(source, call.func, called))
         ):
             found.append(call)
     return tuple(sorted(dict.fromkeys(found), key=lambda c: (c.lineno, c.col_offset)))
+
+
+def _kept_optimizer(source: Script, node: ast.expr, called: frozenset[str]) -> bool:
+    """`self.opt` of a class that is made with the optimizer: `Step(net, loss_fn, opt)`."""
+    owner = source.class_around(node)
+    for held in source.of(ast.Assign) if owner is not None else ():
+        targets = [t for one in held.targets for t in (one.elts if isinstance(one, ast.Tuple) else [one])]
+        values = held.value.elts if isinstance(held.value, ast.Tuple) else [held.value]
+        if len(targets) == len(values) and source.class_around(held) is owner:
+            for target, value in zip(targets, values, strict=True):
+                if unparse(target) == unparse(node) and isinstance(value, ast.Name):
+                    return value.id.lower() in called
+    return False
 
 
 def _in_step_cell(source: Script, node: ast.AST) -> bool:

@@ -21,10 +21,11 @@ from ..shared.sides import number
 _NOISE = re.compile(r"(?i)^(?:\w*_)?(?:noise|noises|eps|epsilon|eta|gauss\w*)(?:_\w+)?$")
 _BARS = re.compile(r"(?i)alpha|bar|cumprod")
 _DRAWS = ("randn", "randn_like", "normal", "standard_normal", "StandardNormal", "normal_like")
-_LOSSES = re.compile(r"(?i)^(?:mse_loss|l1_loss|smooth_l1_loss|huber_loss|mean_squared_error|MSE)$")
+LOSSES = re.compile(r"(?i)^(?:mse_loss|l1_loss|smooth_l1_loss|huber_loss|mean_squared_error|MSE)$")
 
 
-def _diffuses(source: Script) -> bool:
+def diffuses(source: Script) -> bool:
+    """The program has betas and alphas, and multiplies them up."""
     return (
         "beta" in source.code
         and "alpha" in source.code
@@ -34,7 +35,7 @@ def _diffuses(source: Script) -> bool:
 
 def multiplied_up_wrongly(source: Script) -> Finding | None:
     """`cumprod(betas)`, or `cumsum(alphas)`: what is left of the picture is the product of the alphas."""
-    if not _diffuses(source):
+    if not diffuses(source):
         return None
     seen = None
     for call in source.named("cumprod", "cumsum", "CumProd"):
@@ -68,12 +69,12 @@ def _value(source: Script, node: ast.expr) -> ast.expr:
     return given.value if given is not None and not given.places else node
 
 
-def _is_bar(source: Script, node: ast.expr) -> bool:
+def is_bar(source: Script, node: ast.expr) -> bool:
     """The share of the picture, by its name or by the table that it is taken from."""
     return _BARS.search(f"{unparse(node)} {unparse(_value(source, node))}") is not None
 
 
-def _rooted(node: ast.expr) -> ast.expr | None:
+def rooted(node: ast.expr) -> ast.expr | None:
     """What a root is taken of: `a.sqrt()`, `torch.sqrt(a)`, `a ** 0.5`."""
     if isinstance(node, ast.Call) and last_name(node.func) == "sqrt":
         if node.args:
@@ -88,14 +89,14 @@ def _rooted(node: ast.expr) -> ast.expr | None:
     return None
 
 
-def _rest_of(node: ast.expr) -> ast.expr | None:
+def rest_of(node: ast.expr) -> ast.expr | None:
     """`1 - a` -> a."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and unparse(node.left) in ("1", "1.0"):
         return node.right
     return None
 
 
-def _mixed(source: Script) -> Iterator[tuple[ast.BinOp, ast.expr, ast.expr]]:
+def mixed(source: Script) -> Iterator[tuple[ast.BinOp, ast.expr, ast.expr]]:
     """Sums of a share of a picture and a share of noise: the sum, and the factors of the two."""
     for node in source.of(ast.BinOp):
         if not isinstance(node.op, ast.Add):
@@ -109,7 +110,7 @@ def _mixed(source: Script) -> Iterator[tuple[ast.BinOp, ast.expr, ast.expr]]:
         at_noise = 0 if noise[0] else 1
         of_noise = [f for f in parts[at_noise] if f is not noise[at_noise][0]]
         of_picture = [
-            f for f in parts[1 - at_noise] if re.search(r"sqrt|\*\* 0\.5", unparse(f)) or _is_bar(source, f)
+            f for f in parts[1 - at_noise] if re.search(r"sqrt|\*\* 0\.5", unparse(f)) or is_bar(source, f)
         ]
         if len(of_picture) == 1:
             yield node, of_picture[0], of_noise[0]
@@ -128,25 +129,25 @@ def shares_wrong(source: Script) -> Finding | None:
 
     The shares are the roots of `a` and of `1 - a`, so that the spread stays one.
     """
-    if not _diffuses(source):
+    if not diffuses(source):
         return None
     seen = None
-    for node, picture, noise in _mixed(source):
-        one, other = _rooted(picture), _rooted(noise)
+    for node, picture, noise in mixed(source):
+        one, other = rooted(picture), rooted(noise)
         seen = seen or node
         if one is not None and other is not None:
-            left = _rest_of(one)
-            if left is not None and unparse(left) == unparse(other) and _is_bar(source, other):
+            left = rest_of(one)
+            if left is not None and unparse(left) == unparse(other) and is_bar(source, other):
                 return at(
                     source, node, "the picture gets the share of the noise, and the noise that of the picture"
                 )
             continue
-        bare = _rest_of(noise)
+        bare = rest_of(noise)
         if one is not None and bare is not None and unparse(bare) == unparse(one):
             return at(source, node, "the noise is weighted by 1 - a, where its root keeps the spread")
-        if other is not None and _rooted(picture) is None:
-            left = _rest_of(other)
-            if left is not None and unparse(left) == unparse(picture) and _is_bar(source, picture):
+        if other is not None and rooted(picture) is None:
+            left = rest_of(other)
+            if left is not None and unparse(left) == unparse(picture) and is_bar(source, picture):
                 return at(source, node, "the picture is weighted by a, where its root keeps the spread")
         text_p, text_n = unparse(picture), unparse(noise)
         if "one_minus" in text_p and "one_minus" not in text_n and re.search(r"sqrt_alpha", text_n):
@@ -162,11 +163,11 @@ def shares_wrong(source: Script) -> Finding | None:
 
 def target_is_fresh_noise(source: Script) -> Finding | None:
     """`mse_loss(model(x_t, t), randn_like(x0))`: the target is drawn anew, not the noise that was added."""
-    if not _diffuses(source):
+    if not diffuses(source):
         return None
     for call in source.calls:
-        if _LOSSES.match(last_name(call.func)) or re.search(r"(?i)mse|loss|criterion", last_name(call.func)):
-            for one in call.args[:2]:
+        if LOSSES.match(last_name(call.func)) or re.search(r"(?i)mse|loss|criterion", last_name(call.func)):
+            for one in map(bare, call.args[:2]):
                 if isinstance(one, ast.Call) and last_name(one.func) in _DRAWS:
                     return at(
                         source,
@@ -176,6 +177,15 @@ def target_is_fresh_noise(source: Script) -> Finding | None:
                 if isinstance(one, ast.Name) and _never_added(source, call, one):
                     return at(source, call, f"{one.id} is the target of the loss, and was added to nothing")
     return None
+
+
+def bare(node: ast.expr) -> ast.expr:
+    """`noise.float()` -> `noise`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+        if node.func.attr not in ("float", "detach", "contiguous", "double"):
+            break
+        node = node.func.value
+    return node
 
 
 def _never_added(source: Script, loss: ast.Call, name: ast.Name) -> bool:
@@ -195,7 +205,7 @@ def _never_added(source: Script, loss: ast.Call, name: ast.Name) -> bool:
 
 def step_drawn_twice(source: Script) -> Finding | None:
     """The model is told a step that is drawn for it, not that of its noise; or the step is always 0."""
-    if not _diffuses(source):
+    if not diffuses(source):
         return None
     for call in source.calls:
         drawn = [a for a in call.args if isinstance(a, ast.Call) and last_name(a.func) == "randint"]
@@ -228,7 +238,7 @@ def step_drawn_twice(source: Script) -> Finding | None:
 
 def sampled_forwards(source: Script) -> Finding | None:
     """`for i in range(T): x = step(x, i)` from noise: the chain is walked from its last step down to 0."""
-    if not _diffuses(source):
+    if not diffuses(source):
         return None
     for loop in source.of(ast.For):
         over = loop.iter
@@ -301,7 +311,7 @@ def _made_of(loop: ast.For, count: str) -> set[str]:
 
 def last_beta_above_one(source: Script) -> Finding | None:
     """`betas = linspace(1e-4, 2.0, T)`: a share of noise above one leaves roots of negative numbers."""
-    if not _diffuses(source):
+    if not diffuses(source):
         return None
     for call in source.named("linspace"):
         holder = source.statement(call)

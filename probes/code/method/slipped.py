@@ -27,6 +27,7 @@ from .noise import (
     step_drawn_twice,
     target_is_fresh_noise,
 )
+from .noised import alphas_not_multiplied, one_step_alone, shares_without_roots, target_is_input
 from .places import (
     exchange_never_used,
     mirrored_about_old_side,
@@ -66,6 +67,10 @@ _METHODS = (
     copy_never_asked,
     multiplied_up_wrongly,
     shares_wrong,
+    alphas_not_multiplied,
+    one_step_alone,
+    shares_without_roots,
+    target_is_input,
     target_is_fresh_noise,
     step_drawn_twice,
     sampled_forwards,

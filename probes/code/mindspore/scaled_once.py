@@ -63,12 +63,21 @@ def _calls(source: Script) -> dict[str, list[ast.Call]] | None:
         for a in (*call.args, *(k.value for k in call.keywords))
         if isinstance(a, (ast.Name, ast.Attribute)) and last_name(a) in names
     ]
-    if handed or any(_takes_methods(n, names) for n in source.of(ast.Attribute)):
+    taken = [n for n in source.of(ast.Attribute) if _takes_methods(n, names) and not _told(source, n)]
+    if handed or taken:
         return None
     owned = [
         c for c in source.calls if isinstance(c.func, ast.Attribute) and last_name(c.func.value) in names
     ]
     return {kind: [c for c in owned if last_name(c.func) == kind] for kind in ("scale", "unscale")}
+
+
+def _told(source: Script, node: ast.AST) -> bool:
+    """It is printed or logged."""
+    return any(
+        isinstance(p, ast.JoinedStr) or (isinstance(p, ast.Call) and last_name(p.func) in ("print", "info"))
+        for p in source.above(node)
+    )
 
 
 def _takes_methods(node: ast.Attribute, names: set[str]) -> bool:

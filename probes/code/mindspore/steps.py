@@ -210,6 +210,9 @@ def reducer_idle(source: Script) -> Finding | None:
             return at(
                 source, call, "the reducer is made and no gradient goes through it: each rank trains alone"
             )
+        asked = [p for n in uses if isinstance(p := source.parents.get(n), ast.Call) and p.func is n]
+        if asked and all(isinstance(source.parents.get(c), ast.Expr) for c in asked) and updates(source):
+            return at(source, asked[0], "nothing takes what the reducer gives: each rank trains alone")
         if uses:
             return ok(source, uses[0], "gradients go through the reducer")
     return None

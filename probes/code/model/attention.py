@@ -212,6 +212,9 @@ def scaled_by_heads(source: Script) -> Finding | None:
     return None
 
 
+_WIDTHS = re.compile(r"(?i)dim|size|head|width|hidden|d_k|\b(?:h?d|dk|dh|d_h|c|ch|channels)\b")
+
+
 def _is_root(mine: Flow, node: ast.expr) -> bool:
     """`math.sqrt(d)`, `d ** 0.5`, by way of names; not one over it."""
     if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and unparse(node.value) == "self"):
@@ -223,14 +226,12 @@ def _is_root(mine: Flow, node: ast.expr) -> bool:
         inner = unparse(node.args[0]) if node.args else ""
         return (
             last_name(node.func) == "sqrt"
-            and re.search(r"(?i)dim|size|head|width|hidden|d_k", inner) is not None
+            and _WIDTHS.search(inner) is not None
             and "/ " not in inner.replace("// ", "")
         )
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         power = literal(mine.source, node.right)
-        return (
-            power == 0.5 and re.search(r"(?i)dim|size|head|width|hidden|d_k", unparse(node.left)) is not None
-        )
+        return power == 0.5 and _WIDTHS.search(unparse(node.left)) is not None
     return False
 
 

@@ -37,6 +37,7 @@ class Triangle:
 _NEGATIVE = re.compile(
     r"inf\b|^-(?:\d+\.?\d*e\+?\d+|\d{3,})|finfo\(|\.min\b|NEG|neg_|big_neg|mask_value", re.I
 )
+_FILLS = ("masked_fill", "masked_fill_", "where", "select")
 _CASTS = frozenset(
     [
         *(
@@ -69,9 +70,20 @@ _CASTS = frozenset(
 
 
 def past_hidden(source: Script) -> Finding | None:
-    """The mask is the wrong way round: what stands before a position is hidden, and what follows is seen."""
+    """A layer or function is handed a mask the wrong way round: it hides what stands before a position."""
+    return _past_hidden(source, by_hand=False)
+
+
+def past_hidden_by_hand(source: Script) -> Finding | None:
+    """Scores are filled by a mask the wrong way round: a position sees what follows it, and foretells it."""
+    return _past_hidden(source, by_hand=True)
+
+
+def _past_hidden(source: Script, by_hand: bool) -> Finding | None:
     seen = None
     for node, hidden in _hides(source):
+        if (not isinstance(node, ast.Call) or last_name(node.func) in _FILLS) is not by_hand:
+            continue
         seen = seen or node
         if not hidden.above:
             return at(
@@ -196,6 +208,10 @@ def _triangle(mine: Flow, node: ast.expr, depth: int) -> Triangle | None:
         return found.turned() if found is not None else None
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         return _compared(mine, node, depth)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
+        # joined with a mask of another kind (padding), which leaves the side as it is
+        sides = [f for s in (node.left, node.right) if (f := _triangle(mine, s, depth - 1)) is not None]
+        return sides[0] if len(sides) == 1 and not sides[0].added else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         one = isinstance(node.left, ast.Constant) and node.left.value in (1, 1.0)
         found = _triangle(mine, node.right, depth - 1) if one else None
@@ -239,6 +255,9 @@ def _called(mine: Flow, node: ast.Call, depth: int) -> Triangle | None:
         if ends in ([-1, 0], [0, -1]):
             return Triangle(ends == [0, -1], 0)
         return None
+    if name in ("logical_and", "logical_or") and len(args) == 2:
+        sides = [f for s in args if (f := _triangle(mine, s, depth - 1)) is not None]
+        return sides[0] if len(sides) == 1 and not sides[0].added else None
     if name == "logical_not" and args:
         found = _triangle(mine, args[0], depth - 1)
         return found.turned() if found is not None else None

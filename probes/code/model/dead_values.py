@@ -22,6 +22,7 @@ from .wiring import held
 
 _OPENED = {"locals", "vars", "eval", "exec"}
 _WATCHED = re.compile(r"(?i)quant|observ|stub|hook|profil|warm_?up")
+_SIZES = ("shape", "dtype", "ndim")
 _FILLS = ("append", "extend", "insert", "add")
 _TAKES_OUT = ("pop", "popleft", "clear")
 
@@ -162,6 +163,8 @@ def _read(node: ast.stmt) -> set[str]:
         waiting += list(ast.iter_child_nodes(part))
     calls = [c for c in own if isinstance(c, ast.Call) and last_name(c.func) == "Model"]
     inputs = {n for c in calls for a in _inputs(c) for n in walk(a)}
+    if isinstance(node, ast.If):  # a test of its size alone does not make it count
+        inputs |= {n.value for n in own if isinstance(n, ast.Attribute) and n.attr in _SIZES}
     return {n.id for n in own if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n not in inputs}
 
 

@@ -113,7 +113,10 @@ def _cut_down(source: Script, use: ast.Name, depth: int) -> bool:
     if depth == 0 or not isinstance(line, ast.Assign) or not isinstance(line.targets[0], ast.Name):
         return False
     inner = next((p for p in source.above(use) if isinstance(p, ast.DictComp)), None)
-    return inner is not None and line.value is inner and unused(source, line, line.targets[0].id, depth - 1)
+    if inner is None or line.value is not inner:
+        return False
+    # under its own name it is looked at with the other reads
+    return line.targets[0].id == use.id or unused(source, line, line.targets[0].id, depth - 1)
 
 
 def saved_here(source: Script, path: ast.expr) -> bool:

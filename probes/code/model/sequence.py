@@ -18,7 +18,7 @@ from ..shared.sides import either
 from ..splits.target_columns import windows_overlap
 from ..splits.windows_hold import windows_hold_the_answer
 from .attention import future_shown, order_mask_unread
-from .causal import next_is_seen
+from .causal import next_is_seen, past_hidden_by_hand
 from .operators import scores_written_out
 from .wiring import held
 
@@ -30,7 +30,7 @@ def target_is_input(view: View) -> Finding:
         view,
         either(
             *(_same_window, input_again, told_what_to_say, _sees_later, decoder_unmasked),
-            *(next_is_seen, windows_overlap, windows_hold_the_answer, *_ORDER),
+            *(next_is_seen, past_hidden_by_hand, windows_overlap, windows_hold_the_answer, *_ORDER),
         ),
         "the scripts predict no following elements",
     )

@@ -30,7 +30,7 @@ def starts_wide(view: View) -> Finding:
 def _wide(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for call in source.named("normal_", "uniform_"):
-        if not _is_layers_weight(source, call):
+        if not (_is_layers_weight(source, call) or _is_every_weight(source, call)):
             continue
         seen = seen or call
         if (
@@ -38,6 +38,18 @@ def _wide(source: Script) -> Finding | None:
             and spread >= WIDE
             and not _made_up_for(source, call, spread)
         ):
+            return at(
+                source, call, f"weights of a layer start with deviation {spread:.3g}, whatever its width"
+            )
+    for call in source.named("set_data"):
+        given = call.args[0] if call.args else None
+        if not isinstance(given, ast.Call) or last_name(given.func) != "initializer" or not given.args:
+            continue
+        if not _is_layers_weight(source, call):
+            continue
+        spread = _of_initializer(given.args[0])
+        seen = seen or (call if spread is not None else None)
+        if spread is not None and spread >= WIDE:
             return at(
                 source, call, f"weights of a layer start with deviation {spread:.3g}, whatever its width"
             )
@@ -77,7 +89,13 @@ def _spread(call: ast.Call) -> float | None:
     rest = call.args[1:] if by_function else call.args
     if last_name(call.func) == "uniform_":
         low = keyword(call, "a") or (rest[0] if rest else None)
-        return 0.58 if by_function and low is None and not call.keywords else None
+        if by_function and low is None and not call.keywords:
+            return 0.58
+        high = keyword(call, "b") or (rest[1] if len(rest) > 1 else None)
+        ends = [_number(e) for e in (low, high) if e is not None]
+        if len(ends) == 2 and ends[0] is not None and ends[1] is not None and ends[0] < 0 < ends[1]:
+            return (ends[1] - ends[0]) / 12**0.5
+        return None
     mean = keyword(call, "mean") or (rest[0] if rest else None)
     std = keyword(call, "std") or (rest[1] if len(rest) > 1 else None)
     if mean is not None and _number(mean) != 0.0:
@@ -117,6 +135,23 @@ def _is_layers_weight(source: Script, call: ast.Call) -> bool:
             owner = target.value
             return _tested(source, call, unparse(owner)) or _made(source, owner)
         target = target.value
+    return False
+
+
+def _is_every_weight(source: Script, call: ast.Call) -> bool:
+    """`for p in model.parameters(): nn.init.uniform_(p, -1, 1)`, whatever the parameter belongs to."""
+    target: ast.expr | None = call.args[0] if call.args and "init" in unparse(call.func) else None
+    if target is None and isinstance(call.func, ast.Attribute):
+        target = call.func.value
+    while isinstance(target, ast.Attribute) and target.attr == "data":
+        target = target.value
+    if not isinstance(target, ast.Name):
+        return False
+    for loop in source.loops_around(call):
+        if isinstance(loop, ast.For) and target.id in {n.id for n in of(loop.target, ast.Name)}:
+            return isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) in (
+                *("parameters", "named_parameters", "trainable_params", "get_parameters"),
+            )
     return False
 
 

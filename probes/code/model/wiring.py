@@ -223,8 +223,11 @@ def held(owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
         ):
             pairs = list(zip(target.elts, value.elts, strict=True))
         for one, made in pairs:
-            if isinstance(one, ast.Attribute) and unparse(one.value) == "self" and isinstance(made, ast.Call):
-                yield one.attr, made
+            if isinstance(one, ast.Attribute) and unparse(one.value) == "self":
+                if isinstance(made, ast.IfExp) and _SHORTCUT.match(one.attr):
+                    made = made.body if isinstance(made.body, ast.Call) else made.orelse
+                if isinstance(made, ast.Call):
+                    yield one.attr, made
 
 
 def _is_stack(made: ast.expr) -> bool:

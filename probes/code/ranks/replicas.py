@@ -9,6 +9,7 @@ from ....engine.model import State
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..mindspore.steps import reducer_idle
 from ..shared.checks import at
@@ -132,7 +133,9 @@ def _never_exchanged(source: Script) -> Finding | None:
         return None
     quiet: list[ast.With] = []
     for backward in source.backwards:
-        block = next((p for p in source.above(backward) if isinstance(p, ast.With) and _is_quiet(p)), None)
+        block = next(
+            (p for p in source.above(backward) if isinstance(p, ast.With) and _is_quiet(source, p)), None
+        )
         if block is None:
             return None
         quiet.append(block)
@@ -143,11 +146,16 @@ def _never_exchanged(source: Script) -> Finding | None:
     return at(source, quiet[0], "no gradient is ever exchanged: each one is taken under no_sync")
 
 
-def _is_quiet(block: ast.With) -> bool:
-    return any(
-        isinstance(i.context_expr, ast.Call) and last_name(i.context_expr.func) == "no_sync"
-        for i in block.items
-    )
+def _is_quiet(source: Script, block: ast.With) -> bool:
+    """`with model.no_sync():`, also where a name holds the context and nothing else."""
+    for item in block.items:
+        made = item.context_expr
+        ways = [made]
+        if isinstance(made, ast.Name):
+            ways = [g.value for g in flow(source).all_given(made) if not g.places]
+        if ways and all(isinstance(w, ast.Call) and last_name(w.func) == "no_sync" for w in ways):
+            return True
+    return False
 
 
 def _has_other_way(branch: ast.If, quiet: list[ast.With]) -> bool:

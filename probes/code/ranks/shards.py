@@ -15,7 +15,7 @@ from ..shared.uses import in_full
 _LOADERS = ("DataLoader", "StatefulDataLoader")
 _RANKS = re.compile(r"(?i)^(?:global_)?(?:rank|shard|worker|device|process)(?:_?(?:id|idx|index|rank))?$")
 _SIZES = re.compile(
-    r"(?i)^(?:world|world_size|(?:num|n)_(?:replicas|shards|parts|processes|devices)|(?:device|rank|group|shard)_(?:num|size|count))$"
+    r"(?i)^(?:world|size|world_size|(?:num|n)_(?:replicas|shards|parts|processes|devices)|(?:device|rank|group|shard)_(?:num|size|count))$"
 )
 
 
@@ -135,6 +135,29 @@ def _first_shard(source: Script) -> Finding | None:
             continue
         if isinstance(mine, ast.Constant) and isinstance(mine.value, int):
             return at(source, call, "every process asks for the same part of the data")
+        if (use := _first_handed(source, call, parts, mine)) is not None:
+            return at(source, use, "every process asks for the same part of the data")
+    return None
+
+
+def _first_handed(source: Script, call: ast.Call, parts: ast.expr, mine: ast.expr) -> ast.Call | None:
+    """`make(root, 0, size)` of a function that asks for part `rank` of `size`."""
+    function = source.function_around(call)
+    names = [a.arg for a in function.args.args] if function is not None else []
+    if (
+        not isinstance(parts, ast.Name)
+        or not isinstance(mine, ast.Name)
+        or not {parts.id, mine.id} <= {*names}
+    ):
+        return None
+    for use in source.named(function.name) if function is not None else ():
+        many, own = (
+            keyword(use, n) or (use.args[names.index(n)] if len(use.args) > names.index(n) else None)
+            for n in (parts.id, mine.id)
+        )
+        fixed = isinstance(own, ast.Constant) and isinstance(own.value, int)
+        if fixed and many is not None and not isinstance(many, ast.Constant):
+            return use
     return None
 
 

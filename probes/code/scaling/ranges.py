@@ -32,7 +32,7 @@ def range_does_not_fit(view: View) -> Finding:
         either(
             *(_after_unit, _before_unit, _twice, normalised_again, divided_again, rescaled_again),
             *(prepared_for_other, scaled_and_prepared, normalised_along_other_axis),
-            *(divided_before_taken_off, _by_hand),
+            *(divided_before_taken_off, _by_hand, _shown_from_both_sides),
         ),
         "the scripts do not normalise by given figures",
     )
@@ -71,6 +71,39 @@ def _added_up(source: Script, first_: ast.expr, last: ast.List) -> Iterator[list
 
 def _by_hand(source: Script) -> Finding | None:
     return range_by_hand(source, _figures)
+
+
+_BOTH_SIDES = re.compile(
+    r"^\(?\w+ \+ 1(?:\.0)?\)? (?:/ 2(?:\.0)?|\* 0\.5)$|^\w+ (?:/ 2(?:\.0)?|\* 0\.5) \+ 0\.5$"
+)
+_CENTRED = re.compile(
+    r"ormali[sz]e\(|\* 2(?:\.0)? - 1|\b2(?:\.0)? \* [\w.\[\]()]+ - 1|127\.5|- 0\.5\)|/ 0\.5"
+    r"|mul_?\(2|sub_?\(0?\.5|image_processor"
+)
+_DRAWN = (
+    "save_image",
+    "make_grid",
+    "imshow",
+    "imsave",
+    "to_pil_image",
+    "ToPILImage",
+    "add_images",
+    "add_image",
+)
+
+
+def _shown_from_both_sides(source: Script) -> Finding | None:
+    """What the model makes is shown as (x + 1) / 2, and the pictures it learns are from 0 to 1."""
+    if "ToTensor" not in source.code or source.loose or not source.backwards:
+        return None
+    if _CENTRED.search(source.code):
+        return None
+    for call in source.named(*_DRAWN):
+        if call.args and _BOTH_SIDES.match(unparse(call.args[0])):
+            steps = source.named("ToTensor")
+            why = "pictures go from 0 to 1, and what is made is shown as from -1 to 1"
+            return at(source, steps[0], why)
+    return None
 
 
 def _mean_of(source: Script, step: ast.expr) -> float | None:

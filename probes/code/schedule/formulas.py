@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
@@ -26,7 +27,7 @@ def formula_wrong(view: View) -> Finding:
     `(step - warmup) / warmup` passes one after a second warm-up and goes on, and a cosine of it swings. Or
     the cosine goes all the way round, `1 + cos(2 * pi * done)`, and ends at the rate that it began with.
     """
-    looks = either(_formula, _whole_turn, formula_slipped)
+    looks = either(_formula, _whole_turn, formula_slipped, shows("rate-course"))
     return first(view, looks, "the scripts write out no schedule with a warm-up")
 
 

@@ -105,10 +105,17 @@ def _no_effect(source: Script) -> Finding | None:
             continue
         if source.named("accumulate"):
             return ok(source, source.named("accumulate")[0], "the step stands within accumulate")
-        by_hand = any(isinstance(n.op, ast.Mod) for n in source.of(ast.BinOp))
+        by_hand = any(isinstance(n.op, ast.Mod) and _of_batches(source, n) for n in source.of(ast.BinOp))
         if not by_hand and not source.named("no_sync") and source.backwards and not source.loose:
             return at(source, call, "nothing opens accumulate(model): every batch is a step of its own")
     return None
+
+
+def _of_batches(source: Script, rest: ast.BinOp) -> bool:
+    """A rest that may tell when to step: it stands in the loop over the batches, or in no loop at all."""
+    loops = {loop for b in source.backwards for loop in source.loops_around(b)[:1]}
+    mine = source.loops_around(rest)
+    return not loops or not mine or mine[0] in loops or source.function_around(rest) is None
 
 
 def _in_between(source: Script, clear: ast.Call, step: ast.Call) -> bool:

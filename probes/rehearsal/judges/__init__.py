@@ -8,7 +8,21 @@ from ...code.shared.checks import Check, at
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..machine import rehearsed
-from . import figures, floors, kept, losses, modes, orders, recipes, rows, schedules, shapes, steps, worked
+from . import (
+    figures,
+    floors,
+    kept,
+    losses,
+    modes,
+    orders,
+    rates,
+    recipes,
+    rows,
+    schedules,
+    shapes,
+    steps,
+    worked,
+)
 from .verdict import Verdict
 
 _JUDGES = (
@@ -24,6 +38,9 @@ _JUDGES = (
     orders.folder_by_folder,
     recipes.linear_only,
     recipes.moved_apart,
+    rates.grows_without_end,
+    rates.risen_again,
+    rates.same_in_every_epoch,
     rows.labels_apart,
     rows.one_scale_for_columns,
     rows.parts_overlap,
