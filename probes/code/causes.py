@@ -29,6 +29,7 @@ from .loss.objective import (
 from .loss.outputs import chances_into_scores, last_layer_squashed
 from .loss.path import gradient_path_cut
 from .loss.rounded import output_without_gradient
+from .loss.soft_targets import soft_target_slipped
 from .loss.terms import term_taken_off
 from .mindspore.steps import length_of_all_ranks
 from .mode import loops
@@ -74,6 +75,7 @@ from .model.wiring import (
 )
 from .optimizer import trainable
 from .optimizer.decay_groups import groups_exchanged
+from .optimizer.optax_steps import new_state_dropped
 from .optimizer.replaced import layer_replaced_after_optimizer, optimizer_gets_other_model
 from .optimizer.unheld import network_without_optimizer
 from .optimizer.untrained import (
@@ -226,6 +228,7 @@ _UNTRAINED = (
     method_without_gradients,
     part_without_step,
     network_without_optimizer,
+    new_state_dropped,
 )
 
 
@@ -343,6 +346,7 @@ def objective_wrong(view: View) -> Finding:
     """What is minimised is written out wrongly: a likelihood, quantiles, a term twice, a temperature."""
     checks = either(
         *(gaussian_likelihood_wrong, pinball_wrong, term_twice, temperature_multiplied),
+        soft_target_slipped,
         *(rate_of_wrong_kind, keras_rate_linear, target_for_variance, certain_weighs_most),
         standardised_pixels_as_shares,
     )

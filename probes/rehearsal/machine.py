@@ -115,6 +115,7 @@ class Machine(Objects):
         self.symbols = 0  # inputs of networks that were made of calls
         self.unknown_inputs: dict[int, int] = {}  # what is not known of what a network is asked of
         self.used: dict[int, set[int]] = {}  # weight -> backwards that a step has used
+        self.modes_alone = False  # a network is gone through for the modes of its layers
         self.rated: list[Rated] = []  # moments at which a function of the program gave a rate
         self.gradients_read = False  # `weight.grad` was asked for: it may have been changed
         self.own_modules = {p.rpartition("/")[2].removesuffix(".py") for _, p in source.pieces}

@@ -185,6 +185,17 @@ def called(machine: Machine, name: str, given: list[Any], named: Named) -> int:
     return mixed(name, settings(machine, name, given, named))
 
 
+def modes_told(net: Net, named: Named) -> list[tuple[str, bool]]:
+    """The mode in which a layer acts; flax tells it when a layer is made or asked, or not at all."""
+    if net.home != "flax":
+        return [(net.layer, net.mode)]
+    for word in ("deterministic", "use_running_average"):
+        told = named.get(word, net.named.get(word))
+        if isinstance(told, bool):
+            return [(net.layer, not told)]
+    return []
+
+
 def layer(machine: Machine, net: Net, given: list[Any], named: Named, *, modal: bool) -> int:
     """The mark of what a layer of a library gives; Keras asks for the mode at each call."""
     modal = modal and net.home != "keras"

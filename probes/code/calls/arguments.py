@@ -13,6 +13,7 @@ from ...scripts.syntax import Script
 from ..mindspore.cells import padding_refused
 from ..mindspore.ports import gradient_of_other, shape_wanted, share_to_drop_kept
 from ..model.causal import past_hidden
+from ..model.drop_by_hand import kept_share_misplaced
 from ..model.recurrent import recurrent_keeps
 from ..shared.checks import at, first, ok
 from ..shared.shares import DROP, KEEP, complement_of_drop, is_turned, names_keep, plain
@@ -34,7 +35,13 @@ def argument_inverted(view: View) -> Finding:
         view,
         either(
             *(padding_refused, _keeps, recurrent_keeps, _cells_kept, _shows_padding, past_hidden),
-            *(share_to_drop_kept, shape_wanted, gradient_of_other, wrapped_before_initialized),
+            *(
+                kept_share_misplaced,
+                share_to_drop_kept,
+                shape_wanted,
+                gradient_of_other,
+                wrapped_before_initialized,
+            ),
         ),
         "the scripts call no dropout and hand over no mask",
     )

@@ -9,6 +9,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
+from ..model.drop_by_hand import dropped_in_evaluation
 from ..shared.checks import at, first, is_evaluation, is_false_node, ok
 from ..shared.nodes import is_true
 from ..shared.sides import either, setting, side
@@ -45,7 +46,8 @@ def dropout_always_on(view: View) -> Finding:
 
     `F.dropout(x, p)` has `training=True` by default, `dropout_p=` of the fused attention knows no mode.
     """
-    return first(view, _always_on, "the scripts hold no functional dropout in a model")
+    checks = either(_always_on, dropped_in_evaluation)
+    return first(view, checks, "the scripts hold no functional dropout in a model")
 
 
 def _always_on(source: Script) -> Finding | None:

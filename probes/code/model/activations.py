@@ -34,8 +34,30 @@ def softmax_misplaced(view: View) -> Finding:
 
 @probe()
 def layers_unbent(view: View) -> Finding:
-    """Three or more layers of weights follow one another, and nothing but averages stands between them."""
-    return first(view, either(shows("linear-only"), _bent), "the scripts write out no layers")
+    """Layers of weights follow one another, and nothing but averages stands between them.
+
+    Three and more, or two of which the first one widens: a widened layer without a bend adds nothing.
+    """
+    return first(view, either(shows("linear-only"), _widened, _bent), "the scripts write out no layers")
+
+
+def _widened(source: Script) -> Finding | None:
+    """`nn.Sequential(nn.Linear(d, 4 * d), nn.Linear(4 * d, d))`, also with a dropout between them."""
+    for _, layers in _stacks(source):
+        known = [x for x in layers if isinstance(x, ast.Call) and not _BETWEEN.match(last_name(x.func))]
+        for one, two in pairwise(known):
+            if last_name(one.func) != "Linear" or last_name(two.func) != "Linear":
+                continue
+            if len(one.args) < 2 or len(two.args) < 2 or unparse(one.args[1]) != unparse(two.args[0]):
+                continue
+            width = one.args[1]
+            if not isinstance(width, ast.BinOp) or not isinstance(width.op, ast.Mult):
+                continue
+            if unparse(one.args[0]) in (unparse(width.left), unparse(width.right)):
+                return at(
+                    source, two, "two layers follow one another without a bend, and the first one widens"
+                )
+    return None
 
 
 def _bent(source: Script) -> Finding | None:

@@ -25,6 +25,7 @@ from ..tensorflow.graph import rows_fed_apart
 from ..tensorflow.turned_apart import turned_alone
 from .cut_apart import cut_at_exchanged_corners, turned_by_another_draw
 from .in_getitem import label_of_the_one_before
+from .mixed_pairs import shares_exchanged
 from .twin_pictures import mirrored_on_another_axis, one_of_two_moved
 
 
@@ -36,6 +37,7 @@ def sample_torn_apart(view: View) -> Finding:
         either(
             _image_alone,
             _mixed_apart,
+            shares_exchanged,
             _stored_at_random,
             _paired_by_listing,
             paired_by_listing,

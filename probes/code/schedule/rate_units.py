@@ -1,4 +1,4 @@
-"""Schedules that an optimizer of Keras, TensorFlow or MindSpore is given: in which unit they are long.
+"""Schedules that an optimizer of Keras, TensorFlow, MindSpore or optax is given: in which unit they are long.
 
 Such a schedule moves with every update. Its length, and that of its warm-up, are followed to what they count.
 """
@@ -49,6 +49,10 @@ _FORMS = {
     "cosine_decay_lr": _Form((2, "total_step"), per_epoch=(3, "step_per_epoch")),
     "polynomial_decay_lr": _Form((2, "total_step"), per_epoch=(3, "step_per_epoch")),
     "exponential_decay_lr": _Form((2, "total_step"), per_epoch=(3, "step_per_epoch")),
+    "cosine_decay_schedule": _Form((1, "decay_steps")),
+    "warmup_cosine_decay_schedule": _Form((3, "decay_steps"), (2, "warmup_steps")),
+    "linear_schedule": _Form((2, "transition_steps")),
+    "polynomial_schedule": _Form((3, "transition_steps")),
     "warmup_lr": _Form((1, "total_step"), per_epoch=(2, "step_per_epoch")),
 }
 _OTHERS = (
@@ -77,13 +81,16 @@ class Schedule:
 @lru_cache(maxsize=16)
 def schedules(source: Script) -> tuple[Schedule, ...]:
     """Every schedule of the libraries that the script makes, in source order."""
-    if not {"keras", "tensorflow", "mindspore"} & set(source.frameworks):
+    if not {"keras", "tensorflow", "mindspore", "jax"} & set(source.frameworks):
         return ()
     return tuple(
         Schedule(c, *(_given(c, p) for p in (form.length, form.warmup, form.share, form.per_epoch)))
         for c in source.named(*_FORMS)
         if (form := _FORMS[last_name(c.func)]) and last_name(c.func) not in source.classes
-        if last_name(c.func)[:1].isupper() or "_lr" in last_name(c.func) or _counts_updates(c)
+        if last_name(c.func)[:1].isupper()
+        or "_lr" in last_name(c.func)
+        or _counts_updates(c)
+        or unparse(c.func).startswith("optax.")
     )
 
 

@@ -10,6 +10,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..mindspore.cells import clip_not_taken
+from ..optimizer.optax_steps import clipped_after_step
 from ..ranks.wrapped import wraps
 from ..shared.checks import at, first, ok
 from ..shared.numbers import known
@@ -49,6 +50,7 @@ def clipping_without_effect(view: View) -> Finding:
             clip_of_no_bound,
             clipped_in_training_step,
             clipped_in_compute_loss,
+            clipped_after_step,
         ),
         "the scripts clip no gradients beside a backward call and a step",
     )

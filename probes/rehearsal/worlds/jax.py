@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...script_diff.vocabulary import word_set
+from ..expressions import ODD
 from ..libraries import Call, function, method
 from ..objects import home_of
-from ..values import Instance, Kind, Net, Optimizer, Partial, Routine, Tensor, Thing, Unknown, Weight
+from ..values import Broken, Instance, Kind, Net, Optimizer, Partial, Routine, Tensor, Thing, Unknown, Weight
 from .gradients import stepped_by, taken
 from .networks import make_layer
 
@@ -390,18 +391,65 @@ def asked_with(call: Call) -> Any:
     weights = weights_of(machine, call.given[:1])
     rest = {k: v for k, v in call.named.items() if k not in ("rngs", "mutable", "method")}
     inputs = [*call.given[1:], *rest.values()]
+    plain = call.named.get("method") is None and net.home == "flax" and net.kind is not None
+    modes = _modes_within(machine, net, call.given[1:], rest, call.node) if plain else []
     trains = rest.get("train", rest.get("training", rest.get("is_training")))
     told = rest.get("deterministic")
     before = net.mode
     net.mode = trains if isinstance(trains, bool) else not told if isinstance(told, bool) else before
-    answer = _asked_of(machine, net, weights, inputs, call.node)
+    answer = _asked_of(machine, net, weights, inputs, call.node, modes)
     net.mode = before
     given_too = call.named.get("mutable") not in (None, False)
     return (answer, {"batch_stats": {}}) if given_too else answer
 
 
-def _asked_of(machine: Machine, net: Net, weights: list[Weight], inputs: list[Any], node: ast.AST) -> Any:
+def _modes_within(
+    machine: Machine, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST
+) -> list[tuple[str, bool]]:
+    """The modes that layers of a flax module get by argument: its `__call__` is gone through for them alone.
+
+    What it makes on the way (layers, weights, notes) is forgotten again.
+    """
+    forward = net.kind.find("__call__") if net.kind is not None else None
+    if forward is None or not isinstance(forward[1], Routine) or machine.inside_net:
+        return []
+    nets, events, notes = len(machine.nets), len(machine.journal.events), len(machine.journal.notes)
+    graph, uses = machine.graph, machine.first_uses
+    machine.graph, machine.first_uses, machine.modes_alone = False, {}, True
+    machine.inside_net += 1
+    machine.modal.append([])
+    try:
+        routine = Routine(forward[1].node, forward[1].around, net, forward[0])
+        machine.call_routine(routine, given, named, node)
+    except (*ODD, Broken):
+        machine.modal[-1].clear()
+    finally:
+        found = machine.modal.pop()
+        machine.inside_net -= 1
+        machine.graph, machine.first_uses, machine.modes_alone = graph, uses, False
+        del machine.nets[nets:], machine.journal.events[events:], machine.journal.notes[notes:]
+    return found
+
+
+@function("Dropout", "BatchNorm", of=("flax.linen.",))
+def _layer_with_modes(call: Call) -> Any:
+    """A layer that is told its mode, while a module is gone through for the modes alone."""
+    if not call.machine.modes_alone:
+        return NotImplemented
+    return Net(layer=call.callee.last, given=tuple(call.given), named=call.named, node=call.node, home="flax")
+
+
+def _asked_of(
+    machine: Machine,
+    net: Net,
+    weights: list[Weight],
+    inputs: list[Any],
+    node: ast.AST,
+    modes: list[tuple[str, bool]] | None = None,
+) -> Any:
     def run() -> Any:
+        if machine.modal and modes:
+            machine.modal[-1] += modes
         made = machine.joined_tensors(net.layer or "apply", list(machine.tensors(inputs)))
         if machine.graph:
             made.deps |= frozenset(w.serial for w in weights)

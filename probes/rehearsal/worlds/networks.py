@@ -184,7 +184,7 @@ def layer(machine: Machine, net: Net, given: list[Any], named: Named, node: ast.
 def _given_by(machine: Machine, net: Net, given: list[Any], named: Named, node: ast.AST) -> Any:
     net.used = getattr(net, "used", 0) + 1  # type: ignore[attr-defined]
     if machine.modal and MODAL.match(net.layer) and net.home != "equinox":  # told by an argument there
-        machine.modal[-1].append((net.layer, net.mode))
+        machine.modal[-1] += marks.modes_told(net, named)
     if net.layer in ("Sequential", "SequentialCell"):
         held: list[Any] = list(given)
         for child in list(net.children.values()):

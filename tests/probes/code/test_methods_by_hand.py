@@ -329,9 +329,9 @@ def main(path, vocab):
 @pytest.mark.parametrize(
     ("symptom", "old", "new", "fires"),
     [
-        ("script-argument-inverted", "", "", False),
-        ("script-argument-inverted", "np.triu(np.ones((length, length)), 1)", "np.tril(np.ones((length, length)), -1)", True),
-        ("script-argument-inverted", "np.triu(np.ones((length, length)), 1)", "(1 - np.tril(np.ones((length, length))))", False),
+        ("script-training-sees-evaluation", "", "", False),
+        ("script-training-sees-evaluation", "np.triu(np.ones((length, length)), 1)", "np.tril(np.ones((length, length)), -1)", True),
+        ("script-training-sees-evaluation", "np.triu(np.ones((length, length)), 1)", "(1 - np.tril(np.ones((length, length))))", False),
         ("script-words-numbered-apart", "", "", False),
         ("script-words-numbered-apart", "Net(len(vocab),", "Net(len(vocab) - 1,", True),
         ("script-words-numbered-apart", "Net(len(vocab),", "Net(len(vocab) + 1,", False),

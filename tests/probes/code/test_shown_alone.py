@@ -369,8 +369,8 @@ class Net(nn.Module):
 
 def test_masks_that_are_handed_over() -> None:
     """Each caller's mask is looked at by itself: one of padding, one of order."""
-    assert state("script-argument-inverted", HANDED.replace("torch.tril", "torch.triu")) == "present"
-    assert state("script-argument-inverted", HANDED) != "present"
+    assert state("script-training-sees-evaluation", HANDED.replace("torch.tril", "torch.triu")) == "present"
+    assert state("script-training-sees-evaluation", HANDED) != "present"
     assert state(SHARED, HANDED.replace("src != PAD", "src == PAD")) == "present"
     assert state(SHARED, HANDED) != "present"
 

@@ -265,3 +265,124 @@ def test_a_step_of_several_processes(symptom: str, change: dict[str, str]) -> No
         for old, new in parts.items():
             text = text.replace(old, new)
         assert (state(symptom, text) == "present") is found
+
+
+VISION = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+class Drop(nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+    def forward(self, x):
+        if {MODE}:
+            return x
+        keep = 1 - self.p
+        mask = torch.empty(x.shape[0], 1).bernoulli_({CHANCE})
+        return x * mask / keep
+class Net(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.mlp = nn.Sequential(nn.Linear(d, d * 4), {BEND}nn.Linear(d * 4, d))
+        self.drop = Drop(0.1)
+    def forward(self, x):
+        return x + self.drop(self.mlp(x))
+def mixup(x, y, lam, perm):
+    onehot = F.one_hot(y, 9).float()
+    return lam * x + (1 - lam) * x[perm], {TARGET}
+def soft_ce(logits, target):
+    return -(target * F.{LOG}).sum(dim=-1).mean()
+net = Net(9)
+opt = torch.optim.Adam(net.parameters())
+for x, y in loader:
+    x, target = mixup(x, y, 0.3, torch.randperm(8))
+    opt.zero_grad()
+    soft_ce(net(x), target).backward()
+    opt.step()
+net.eval()
+"""
+RIGHT = {
+    "{MODE}": "not self.training",
+    "{CHANCE}": "keep",
+    "{BEND}": "nn.GELU(), ",
+    "{TARGET}": "lam * onehot + (1 - lam) * onehot[perm]",
+    "{LOG}": "log_softmax(logits, dim=-1)",
+}
+
+
+@pytest.mark.parametrize(
+    ("symptom", "change"),
+    [
+        ("script-dropout-always-on", {"{MODE}": "self.p == 0"}),
+        ("script-argument-inverted", {"{CHANCE}": "self.p"}),
+        ("script-layers-unbent", {"{BEND}": ""}),
+        ("script-sample-torn-apart", {"{TARGET}": "(1 - lam) * onehot + lam * onehot[perm]"}),
+        ("script-sample-torn-apart", {"{TARGET}": "onehot"}),
+        ("script-loss-wrong", {"{LOG}": "softmax(logits, dim=-1)"}),
+        ("script-loss-wrong", {"{LOG}": "log_softmax(logits, dim=0)"}),
+    ],
+)
+def test_parts_of_a_vision_program(symptom: str, change: dict[str, str]) -> None:
+    for parts, found in (({**RIGHT, **change}, True), (RIGHT, False)):
+        text = VISION
+        for old, new in parts.items():
+            text = text.replace(old, new)
+        assert (state(symptom, text) == "present") is found
+
+
+JAX = """
+import flax.linen as nn
+import jax
+import numpy as np
+import optax
+from flax.training.train_state import TrainState
+EPOCHS = 40
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        x = nn.Dropout(0.1, deterministic={OFF})(nn.relu(nn.Dense(8)(x)))
+        return nn.Dense(1)(x)
+x, y = np.load("x.npy"), np.load("y.npy")
+batches = len(x) // 32
+net = Net()
+params = net.init(jax.random.PRNGKey(0), x[:1], False)["params"]
+rate = optax.warmup_cosine_decay_schedule(0.0, 1e-3, 200, {LENGTH})
+tx = optax.chain({CHAIN})
+state = TrainState.create(apply_fn=net.apply, params=params, tx=tx)
+def step(state, x, y):
+    def objective(params):
+        return ((state.apply_fn({"params": params}, x, True, rngs={"dropout": 0}) - y) ** 2).mean()
+    loss, grads = jax.value_and_grad(objective)(state.params)
+    state = state.apply_gradients(grads=grads)
+    return state, loss
+for epoch in range(EPOCHS):
+    order = np.random.permutation(len(x))
+    for i in range(batches):
+        rows = order[i * 32 : i * 32 + 32]
+        {STATE}, loss = step(state, x[rows], y[rows])
+    print(epoch, loss)
+"""
+FLAX = {
+    "{OFF}": "not train",
+    "{LENGTH}": "EPOCHS * batches",
+    "{CHAIN}": "optax.clip_by_global_norm(1.0), optax.adamw(rate)",
+    "{STATE}": "state",
+}
+
+
+@pytest.mark.parametrize(
+    ("symptom", "change"),
+    [
+        ("script-mode-wrong", {"{OFF}": "train"}),
+        ("script-schedule-unit", {"{LENGTH}": "EPOCHS"}),
+        ("script-clip-without-effect", {"{CHAIN}": "optax.adamw(rate), optax.clip_by_global_norm(1.0)"}),
+        ("script-part-not-trained", {"{STATE}": "_"}),
+    ],
+)
+def test_a_step_of_optax(symptom: str, change: dict[str, str]) -> None:
+    for parts, found in (({**FLAX, **change}, True), (FLAX, False)):
+        text = JAX
+        for old, new in parts.items():
+            text = text.replace(old, new)
+        assert (state(symptom, text) == "present") is found

@@ -1,0 +1,83 @@
+"""Steps of optax in scripts: the order of a chain, and the new state that a step gives."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import of, unparse
+from ...readers.script import last_name
+from ...registry import Finding
+from ...scripts.syntax import Script
+from ..shared.checks import at
+
+_WHOLE = re.compile(r"^(?:adamw?|sgd|lion|rmsprop|adagrad|nadamw?|radam|adafactor|lamb|lars|adabelief|yogi)$")
+_CLIPS = ("clip_by_global_norm", "clip", "adaptive_grad_clip")
+_UPDATES = ("apply_gradients", "apply_updates")
+
+
+def clipped_after_step(source: Script) -> Finding | None:
+    """`optax.chain(optax.adamw(rate), optax.clip_by_global_norm(1.0))`: what is clipped is no gradient."""
+    if "jax" not in source.frameworks:
+        return None
+    for call in source.named("chain"):
+        names = [last_name(a.func) if isinstance(a, ast.Call) else "" for a in call.args]
+        whole = next((i for i, n in enumerate(names) if _WHOLE.match(n)), None)
+        if whole is not None and not any(n in _CLIPS for n in names[:whole]):
+            for place, name in enumerate(names[whole + 1 :], whole + 1):
+                if name in _CLIPS:
+                    why = "the chain clips the updates that the optimizer gives, not the gradients"
+                    return at(source, call.args[place], why)
+    return None
+
+
+def new_state_dropped(source: Script) -> Finding | None:
+    """`_, loss = train_step(state, x, y)`: training goes on with the old state."""
+    if "jax" not in source.frameworks or source.loose:
+        return None
+    for function in source.of(ast.FunctionDef):
+        place = _place_of_state(function)
+        if place is None:
+            continue
+        for call in source.named(function.name):
+            statement = source.statement(call)
+            if not isinstance(statement, ast.Assign) or statement.value is not call:
+                continue
+            target = statement.targets[0]
+            if (
+                not source.loops_around(call)
+                or not isinstance(target, ast.Tuple)
+                or len(target.elts) <= place
+            ):
+                continue
+            name = target.elts[place]
+            given = {unparse(a) for a in call.args}
+            if isinstance(name, ast.Name) and _never_read(source, call, name) and name.id not in given:
+                return at(source, call, "the new state of this step is dropped: each step begins anew")
+    return None
+
+
+def _place_of_state(function: ast.FunctionDef) -> int | None:
+    """Where in its answer a function gives what `apply_gradients` or `apply_updates` gave."""
+    names = {
+        t.id
+        for a in of(function, ast.Assign)
+        if isinstance(a.value, ast.Call) and last_name(a.value.func) in _UPDATES
+        for t in a.targets
+        if isinstance(t, ast.Name)
+    }
+    for back in of(function, ast.Return):
+        for place, one in enumerate(back.value.elts if isinstance(back.value, ast.Tuple) else ()):
+            owner = one
+            while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+                owner = owner.func.value  # `state.replace(key=key)`
+            if (isinstance(owner, ast.Name) and owner.id in names) or (
+                isinstance(one, ast.Call) and last_name(one.func) in _UPDATES
+            ):
+                return place
+    return None
+
+
+def _never_read(source: Script, call: ast.Call, name: ast.Name) -> bool:
+    scope = source.function_around(call) or source.tree
+    return not any(n.id == name.id and isinstance(n.ctx, ast.Load) for n in of(scope, ast.Name))
