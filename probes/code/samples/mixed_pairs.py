@@ -15,7 +15,7 @@ _LABELS = re.compile(r"(?i)^(?:ys?|labels?|targets?|one_?hot|y_\w+|\w+_(?:label|
 
 
 def shares_exchanged(source: Script) -> Finding | None:
-    """`lam * x + (1 - lam) * x[perm]` beside `(1 - lam) * y + lam * y[perm]`, or beside a `y` left as it is."""
+    """`lam * x + (1 - lam) * x[perm]` beside `(1 - lam) * y + lam * y[perm]`, or a `y` that is left alone."""
     if "lam" not in source.code and "Beta" not in source.code and "beta(" not in source.code:
         return None
     for function in source.of(ast.FunctionDef):
