@@ -38,7 +38,6 @@ _JUDGES = (
     orders.folder_by_folder,
     recipes.linear_only,
     recipes.moved_apart,
-    rates.grows_without_end,
     rates.risen_again,
     rates.same_in_every_epoch,
     rows.labels_apart,

@@ -21,7 +21,6 @@ _POINTS = 60
 _DROP = 0.3  # of its peak: what is left right after a fall
 _HIGH = 0.7  # of its peak: where it stood before it fell
 _BACK = 0.9  # of its peak: where it has risen to again
-_MANY = 100  # times the first rate: a rate that has grown so much, and still grows, has no end
 Rate = Callable[[int], float]
 
 
@@ -71,22 +70,6 @@ def _falls_at_once(rate: Rate, high: int, low: int, peak: float) -> bool:
         else:
             low = middle
     return rate(high) - rate(low) > half
-
-
-def grows_without_end(machine: Machine) -> Iterator[Verdict]:
-    """The rate rises with every move for ever."""
-    for one, rate in _rates(machine):
-        try:
-            course = [rate(2**i) for i in range(4, 23, 2)]
-            begin = max(rate(0), rate(1))
-            early = [rate(m) for m in sorted({*_spread(_MOST)})]
-        except (*ODD, Raised, Ended, TooLong):
-            continue
-        rises = all(b > 1.5 * a > 0 for a, b in pairwise(course[3:]))
-        never_falls = all(b >= a for a, b in pairwise(early))  # a polynomial grows again beyond its end
-        if rises and never_falls and begin > 0 and course[-1] > _MANY * begin:
-            yield Verdict("rate-course", one.callee.node, "this rate goes on rising for ever")
-            return
 
 
 def same_in_every_epoch(machine: Machine) -> Iterator[Verdict]:
