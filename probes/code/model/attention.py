@@ -476,6 +476,8 @@ def heads_joined_without_turning(source: Script) -> Finding | None:
             )
             args = node.args if owner is not None else node.args[1:]
             owner = owner if owner is not None else (node.args[0] if node.args else None)
+            if isinstance(owner, ast.Call) and last_name(owner.func) == "contiguous":
+                owner = owner.func.value if isinstance(owner.func, ast.Attribute) else owner
             sizes = args[0].elts if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)) else args
             given = mine.given(owner) if isinstance(owner, ast.Name) else None
             value = given.value if given is not None and not given.places else owner
@@ -493,12 +495,21 @@ def _turns_heads(source: Script, function: Function) -> bool:
     for call in of(owner, ast.Call) if owner is not None else ():
         given = call.args[0].elts if call.args and isinstance(call.args[0], ast.Tuple) else call.args
         text = ", ".join(unparse(g) for g in given)
-        if last_name(call.func) in ("transpose", "permute") and text in ("0, 2, 1, 3", "2, 0, 3, 1, 4"):
+        turned = text in ("0, 2, 1, 3", "2, 0, 3, 1, 4") or (text == "1, 2" and _of_four(call))
+        if last_name(call.func) in ("transpose", "permute") and turned:
             if not isinstance(
                 source.parents.get(call), ast.Attribute
             ):  # not at once reshaped: that joins them
                 return True
     return False
+
+
+def _of_four(call: ast.Call) -> bool:
+    """`x.view(b, n, heads, width).transpose(1, 2)`"""
+    inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return (
+        isinstance(inner, ast.Call) and last_name(inner.func) in ("view", "reshape") and len(inner.args) == 4
+    )
 
 
 def _of_values(function: Function, call: ast.Call, value: ast.expr) -> bool:

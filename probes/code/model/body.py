@@ -109,12 +109,22 @@ def layer_repeated(view: View) -> Finding:
     return first(view, looks, "the scripts make no list of layers")
 
 
+_LAYER = re.compile(r"(?:torch\.)?nn\.[A-Z]\w+$")
+
+
 def _repeated(source: Script) -> Finding | None:
     lists = source.named("ModuleList", "Sequential", "CellList", "SequentialCell")
     for call in lists:
         again = [r for given in call.args if (r := _same_again(given) or _one_by_name(given)) is not None]
         if again and not _shares_on_purpose(source, call):
             return at(source, again[0], "one layer is put into a list several times")
+    for node in source.of(ast.Assign):  # `self.q, self.k = [nn.Linear(d, d)] * 2`
+        value, targets = node.value, node.targets[0]
+        if isinstance(targets, ast.Tuple) and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+            held = value.left.elts if isinstance(value.left, (ast.List, ast.Tuple)) else []
+            layer = len(held) == 1 and isinstance(held[0], ast.Call) and _LAYER.match(unparse(held[0].func))
+            if layer and all(unparse(t).startswith("self.") for t in targets.elts):
+                return at(source, node, "one layer is held under several names")
     for call in source.named("extend"):
         about = source.class_around(call)
         if about in source.modules and source.owner(call).startswith("self.") and call.args:

@@ -127,6 +127,13 @@ def _ways(mine: Flow, mask: ast.expr, depth: int) -> Iterator[tuple[ast.expr, bo
     if isinstance(mask, ast.UnaryOp) and isinstance(mask.op, ast.Invert):
         yield from ((one, not turned) for one, turned in _ways(mine, mask.operand, depth))
         return
+    if isinstance(mask, ast.Compare) and isinstance(mask.left, ast.Name) and len(mask.ops) == 1:
+        value = mask.comparators[0]
+        if isinstance(mask.ops[0], (ast.Eq, ast.NotEq)) and isinstance(value, ast.Constant):
+            if value.value in (0, 1) and mine.given(mask.left) is None:  # `mask == 0` of what is handed over
+                other = bool(value.value) is not isinstance(mask.ops[0], ast.Eq)
+                yield from ((one, turned is not other) for one, turned in _ways(mine, mask.left, depth))
+                return
     handed: list[ast.expr] = []
     if depth > 0 and isinstance(mask, ast.Name) and mine.given(mask) is None:
         handed = [*mine.arguments(mask), *_handed_to_blocks(mine, mask)]

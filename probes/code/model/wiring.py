@@ -323,6 +323,10 @@ def _replaced(source: Script) -> Finding | None:
         if not isinstance(owner, ast.ClassDef):
             continue
         norms = {n for n, made in held(owner) if _NORM.search(last_name(made.func))}
+        if (lost := _left_behind_norm(function, norms)) is not None:
+            return at(
+                source, lost, "the norm gets this branch alone, where the others are added to the stream"
+            )
         for stream in _added(function):
             seen = seen or function
             returned = [n for n in function.body if isinstance(n, ast.Return)]
@@ -335,6 +339,28 @@ def _replaced(source: Script) -> Finding | None:
                         source, node, f"this branch takes the place of {stream}, where another is added to it"
                     )
     return ok(source, seen, "each branch is added to the stream") if seen is not None else None
+
+
+def _left_behind_norm(function: Function, norms: set[str]) -> ast.stmt | None:
+    """`x = self.n1(x + f(x))`, and then `return self.n2(g(x))`: a norm after each sum, and once no sum."""
+    sums: list[ast.stmt] = []
+    bare: list[ast.stmt] = []
+    for node in function.body:
+        value = node.value if isinstance(node, (ast.Assign, ast.Return)) else None
+        if not isinstance(value, ast.Call) or last_name(value.func) not in norms or len(value.args) != 1:
+            continue
+        inner, own = value.args[0], unparse(value.func).startswith("self.")
+        if isinstance(node, ast.Assign) and not isinstance(node.targets[0], ast.Name):
+            continue
+        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add) and own:
+            sides = [s for s in (inner.left, inner.right) if isinstance(s, ast.Name)]
+            runs = [s for s in (inner.left, inner.right) if isinstance(s, ast.Call)]
+            if len(sides) == len(runs) == 1 and _runs_self(runs[0], sides[0].id):
+                sums.append(node)
+        elif isinstance(inner, ast.Call) and own and unparse(inner.func).startswith("self."):
+            if not any(isinstance(n.op, ast.Add) for n in of(inner, ast.BinOp)):
+                bare.append(node)
+    return bare[0] if sums and len(bare) == 1 and bare[0].lineno > sums[0].lineno else None
 
 
 def _added(function: Function) -> list[str]:

@@ -39,7 +39,7 @@ def _betas_swapped(source: Script) -> Finding | None:
         if len(sides) != 2 or "adam" not in last_name(call.func).lower():
             continue
         one, two = (known(source, side) for side in sides)
-        if one is None or two is None or not 0 < two < 1:
+        if one is None or two is None or not 0 <= two < 1:
             continue
         seen = seen or call
         if one > sqrt(two):

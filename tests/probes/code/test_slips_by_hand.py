@@ -386,3 +386,60 @@ def test_a_step_of_optax(symptom: str, change: dict[str, str]) -> None:
         for old, new in parts.items():
             text = text.replace(old, new)
         assert (state(symptom, text) == "present") is found
+
+
+DECODER = """
+import torch
+from torch import nn
+class Attend(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.q, self.k, self.v = {LAYERS}
+    def forward(self, x, y, mask):
+        q = self.q(x).view(2, -1, 4, 8).transpose(1, 2)
+        k = self.k(y).view(2, -1, 4, 8).transpose(1, 2)
+        v = self.v(y).view(2, -1, 4, 8).transpose(1, 2)
+        s = (q @ k.transpose(2, 3) / 8**0.5).masked_fill({HIDDEN}, -6e4)
+        return (s.softmax(-1) @ v){BACK}.contiguous().view(2, -1, 32)
+class Layer(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.own, self.n1, self.n2, self.ff = Attend(d), nn.LayerNorm(d), nn.LayerNorm(d), nn.Linear(d, d)
+    def forward(self, x, mask):
+        x = self.n1(x + self.own(x, x, mask))
+        return self.n2({SUM}self.ff(x))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([Layer(32) for _ in range(3)])
+    def forward(self, x, ids):
+        look = torch.ones(ids.size(1), ids.size(1)).tril().bool()
+        both = (ids != 0)[:, None, None, :] & look
+        for layer in self.layers:
+            x = layer(x, both)
+        return x
+opt = torch.optim.Adam(Net().parameters())
+"""
+SEEN = {
+    "{LAYERS}": "(nn.Linear(d, d) for _ in range(3))",
+    "{HIDDEN}": "mask == 0",
+    "{BACK}": ".transpose(1, 2)",
+    "{SUM}": "x + ",
+}
+
+
+@pytest.mark.parametrize(
+    ("symptom", "change"),
+    [
+        ("script-layer-repeated", {"{LAYERS}": "[nn.Linear(d, d)] * 3"}),
+        ("script-training-sees-evaluation", {"{HIDDEN}": "mask == 1"}),
+        ("script-operator-wrong", {"{BACK}": ""}),
+        ("script-stream-replaced", {"{SUM}": ""}),
+    ],
+)
+def test_a_decoder_by_hand(symptom: str, change: dict[str, str]) -> None:
+    for parts, found in (({**SEEN, **change}, True), (SEEN, False)):
+        text = DECODER
+        for old, new in parts.items():
+            text = text.replace(old, new)
+        assert (state(symptom, text) == "present") is found
