@@ -21,15 +21,18 @@ def by_mode(source: Script, test: ast.Compare) -> bool:
 
 
 def from_infinity(source: Script, best: str) -> bool:
-    """`best = math.inf`: the first value is below it."""
-    return any(
-        unparse(t) == best
-        and re.fullmatch(r"(?:\w+\.)?(?:inf|Inf|Infinity)|float\(['\"]\+?inf\w*['\"]\)", unparse(n.value))
-        for n in source.of(ast.Assign)
-        for t in n.targets
-    )
+    """`best = math.inf`, `step, best = 0, math.inf`: the first value is below it."""
+    for node in source.of(ast.Assign):
+        for target in node.targets:
+            pairs = [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(target.elts, node.value.elts, strict=False))
+            if any(unparse(one) == best and _INFINITY.fullmatch(unparse(held)) for one, held in pairs):
+                return True
+    return False
 
 
+_INFINITY = re.compile(r"(?:\w+\.)?(?:inf|Inf|Infinity)|float\(['\"]\+?inf\w*['\"]\)")
 _HARMS = re.compile(r"(?i)attack|poison|adversar|perturb|evasion|backdoor|trojan|worst")
 
 

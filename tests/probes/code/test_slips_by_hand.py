@@ -443,3 +443,17 @@ def test_a_decoder_by_hand(symptom: str, change: dict[str, str]) -> None:
         for old, new in parts.items():
             text = text.replace(old, new)
         assert (state(symptom, text) == "present") is found
+
+
+def test_a_score_that_begins_at_infinity_falls() -> None:
+    kept = (
+        LOOP.replace("step = 0", "step, best = 0, float('inf')")
+        + """
+    score = validate(model)
+    if score < best:
+        best = score
+        torch.save(model.state_dict(), "best.pt")
+"""
+    )
+    assert state("script-best-chosen-wrongly", kept) != "present"
+    assert state("script-best-chosen-wrongly", kept.replace("float('inf')", "0.0")) == "present"
