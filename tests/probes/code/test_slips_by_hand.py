@@ -447,7 +447,7 @@ def test_a_decoder_by_hand(symptom: str, change: dict[str, str]) -> None:
 
 def test_a_score_that_begins_at_infinity_falls() -> None:
     kept = (
-        LOOP.replace("step = 0", "step, best = 0, float('inf')")
+        _loop().replace("step = 0", "step, best = 0, float('inf')")
         + """
     score = validate(model)
     if score < best:
