@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-LARGEST = 300_000  # numbers in an array, items in a list
-
-
-class Unfit(Exception):
-    """Something that is not worked out."""
-
-
-class TooLong(Unfit):
-    """More steps than are gone through."""
+from . import sizes
+from .sizes import Unfit, checked
 
 
 class Tensor(np.ndarray):
@@ -155,20 +147,10 @@ KINDS: Mapping[str, Any] = {
 }
 
 
-def checked(value: Any) -> Any:
-    """A value that is small enough. Raises Unfit."""
-    if isinstance(value, np.ndarray) and value.size > LARGEST:
-        raise Unfit
-    if isinstance(value, (list, tuple, dict, set, str, range)) and len(value) > LARGEST:
-        raise Unfit
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**18:
-        raise Unfit
-    return value
-
-
 def of_arrays(name: str, given: list[Any], named: dict[str, Any]) -> Any:
     """What a function of arrays gives, as numpy or PyTorch has it. Raises Unfit where it is not known."""
     first = given[0] if given else None
+    sizes.of_arrays(name, given, named)
     found = _of_arrays(name, given, named)
     if isinstance(found, tuple):
         return tuple(like(f, first) for f in found)
@@ -354,8 +336,6 @@ def _filled(x: Any, mask: Any, value: Any) -> Any:
 def _made(value: float) -> Callable[..., Any]:
     def make(*sizes: Any) -> Any:
         shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-        if math.prod(shape) > LARGEST:
-            raise Unfit
         return np.full(shape, value)
 
     return make

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import operator
 from abc import abstractmethod
@@ -11,13 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays
-from .arrays import KINDS, SAME, Tensor, Unfit, checked, of_arrays, plain, tensor
+from . import arrays, sizes
+from .arrays import KINDS, SAME, Tensor, of_arrays, plain, tensor
 from .draws import Source
+from .sizes import Unfit, checked
 from .things import Dotted, Method, Names, Own
 
 LIBRARIES = ("np", "numpy", "torch", "F", "math", "collections", "jnp", "nn", "functional", "random")
 QUIET = ("print",)
+_OF_WHOLE = ("factorial", "comb", "perm")
+_WHOLE = 1_000
+_DEEP = (
+    "str",
+    "sorted",
+    "set",
+    "dict",
+    "sum",
+    "max",
+    "min",
+    "tuple",
+    "zip",
+)  # go through what they are given to its depth
+_LOOKED_THROUGH = ("index", "count", "remove", "sort", "union", "intersection", "difference", "issubset")
 
 
 class Calls:
@@ -67,6 +83,8 @@ class Calls:
         if callee.path.startswith("math.") or (
             name in ("sqrt", "log", "log2", "exp") and "." not in callee.path
         ):
+            if name in _OF_WHOLE:
+                sizes.demand(all(abs(g) <= _WHOLE for g in given))
             return getattr(math, name)(*given)
         if name == "defaultdict" and given:
             kind = given[0]
@@ -76,6 +94,7 @@ class Calls:
                 )
             raise Unfit
         if name == "Counter":
+            sizes.shallow(*given)
             return Counter(*given)
         if callee.path.startswith("random."):
             return self.draws.draw(name, given, named)
@@ -90,8 +109,10 @@ class Calls:
             return tensor(found) if name == "randperm" else found
         torch = callee.path.startswith(("torch", "F.", "nn."))
         if name in ("tensor", "as_tensor", "FloatTensor", "LongTensor", "from_numpy"):
+            sizes.shallow(given[0])
             return tensor(np.array(given[0]))
         if name in ("array", "asarray"):
+            sizes.shallow(given[0])
             held = plain(np.array(given[0]))
             kind = named.get("dtype", given[1] if len(given) > 1 else None)
             return held if kind is None else held.astype(_kind(kind))
@@ -117,6 +138,12 @@ class Calls:
             raise Unfit
         if name == "isinstance":
             raise Unfit
+        if name in _DEEP:
+            sizes.shallow(*given)
+        if name == "sum" and given[1:]:
+            raise Unfit  # lists joined by it, over and over
+        if name == "pow":
+            sizes.operation(ast.Pow, *given[:2])
         if name == "range":
             return checked(range(*(operator.index(g) for g in given)))
         if name in ("map", "filter"):
@@ -152,6 +179,9 @@ class Calls:
             if isinstance(owner, kind) and name in allowed:
                 if "key" in named:
                     raise Unfit
+                sizes.of_text(owner, name, given)
+                if name in _LOOKED_THROUGH:
+                    sizes.shallow(owner, *given)
                 found = getattr(owner, name)(*given, **named)
                 return list(found) if name in ("items", "keys", "values") else found
         raise Unfit
@@ -176,7 +206,7 @@ class Calls:
         if name in KINDS and not given and isinstance(owner, Tensor):
             return owner.astype(KINDS[name])
         if name == "expand_as" and given:
-            return np.broadcast_to(owner, given[0].shape)
+            return checked(np.broadcast_to(owner, given[0].shape))
         if name in ("add_", "sub_", "mul_", "div_") and len(given) == 1 and not named and owner.ndim:
             owner[...] = of_arrays(name[:-1], [owner, given[0]], {})
             return owner

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from .arrays import Unfit, checked
+from .sizes import LARGEST, Unfit, demand
 
 _MADE = ("default_rng", "RandomState", "Random", "manual_seed", "Generator", "PRNGKey")
 
@@ -37,7 +38,12 @@ def _shuffled(of: np.random.Generator, x: Any) -> None:
 
 
 def _order(of: np.random.Generator, x: Any, **_: Any) -> Any:
-    return of.permutation(checked(x) if isinstance(x, int) else np.asarray(x))
+    _few(x if isinstance(x, int) else len(x))
+    return of.permutation(x if isinstance(x, int) else np.asarray(x))
+
+
+def _few(*counts: Any) -> None:
+    demand(math.prod(float(n) for c in counts for n in np.atleast_1d(c)) <= LARGEST)
 
 
 def _some(of: np.random.Generator, x: Any, k: int) -> Any:
@@ -48,7 +54,19 @@ def _some(of: np.random.Generator, x: Any, k: int) -> Any:
 def _chosen(of: np.random.Generator, x: Any, size: Any = None, replace: bool = True, **_: Any) -> Any:
     if size is None and isinstance(x, (list, tuple)):
         return x[int(of.integers(len(x)))]
+    _few(1 if size is None else size)
+    _few(x if isinstance(x, int) and not replace else 1)
     return of.choice(x if isinstance(x, int) else np.asarray(x), size, replace)
+
+
+def _whole(of: Any, low: Any, high: Any = None, size: Any = None) -> Any:
+    _few(1 if size is None else size)
+    return of.integers(*((0, low) if high is None else (low, high)), size)
+
+
+def _shares(of: np.random.Generator, size: Any) -> Any:
+    _few(1 if size is None else size)
+    return of.random(size)
 
 
 _DRAWS: Mapping[str, Callable[..., Any]] = {
@@ -57,11 +75,9 @@ _DRAWS: Mapping[str, Callable[..., Any]] = {
     "randperm": _order,
     "sample": _some,
     "choice": _chosen,
-    "randint": lambda of, low, high=None, size=None: of.integers(
-        *((0, low) if high is None else (low, high)), size
-    ),
-    "integers": lambda of, low, high=None, size=None: of.integers(low, high, size),
+    "randint": _whole,
+    "integers": _whole,
     "randrange": lambda of, *ends: int(of.integers(*ends)),
-    "random": lambda of, size=None: of.random(size),
-    "rand": lambda of, *sizes: of.random(sizes or None),
+    "random": lambda of, size=None: _shares(of, size),
+    "rand": lambda of, *sizes: _shares(of, sizes or None),
 }

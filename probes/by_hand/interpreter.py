@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..scripts.syntax import Script
-from .arrays import Tensor, TooLong, Unfit, checked, plain
+from . import sizes
+from .arrays import Tensor, plain
 from .calls import BUILTINS, LIBRARIES, QUIET, Calls
+from .sizes import TooLong, Unfit, checked
 from .things import Back, Break, Continue, Dotted, Kind, Method, Names, Object, Own
 
 STEPS = 40_000  # of one call; a loop over the pixels of all pictures takes a tenth
@@ -54,7 +56,7 @@ class Interpreter(Calls):
     def __init__(self, source: Script, known: Names | None = None) -> None:
         super().__init__()
         self.source = source
-        self.left = STEPS
+        self.left, self.room = STEPS, sizes.MADE
         self.known = dict(known or {})
         self.module: Names = {}
         self._open: set[str] = set()
@@ -68,12 +70,12 @@ class Interpreter(Calls):
 
     def call(self, function: ast.FunctionDef | ast.AsyncFunctionDef, given: list[Any], named: Names) -> Any:
         """What a function of the program gives. Raises Unfit."""
-        self.left = STEPS
+        self.left, self.room = STEPS, sizes.MADE
         return self._guarded(lambda: self._invoke(Own(function, [self.module]), given, named))
 
     def make(self, kind: ast.ClassDef, given: list[Any], named: Names) -> Object:
         """An object of a class of the program. Raises Unfit."""
-        self.left = STEPS
+        self.left, self.room = STEPS, sizes.MADE
         found = self._guarded(lambda: self._instance(Kind(kind), given, named))
         if not isinstance(found, Object):
             raise Unfit
@@ -84,7 +86,7 @@ class Interpreter(Calls):
         method = owner.kind.method(name)
         if method is None:
             raise Unfit
-        self.left = STEPS
+        self.left, self.room = STEPS, sizes.MADE
         return self._guarded(lambda: self._invoke(Own(method, [self.module], owner), given, {}))
 
     def _guarded(self, step: Callable[[], Any]) -> Any:
@@ -197,7 +199,9 @@ class Interpreter(Calls):
                 owner = self.value(target.value, names)
                 if not isinstance(owner, (list, dict, np.ndarray)):
                     raise Unfit
-                owner[_place(self._slice(target.slice, names))] = value
+                at = self._slice(target.slice, names)
+                sizes.shallow(at)
+                owner[_place(at)] = value
             case ast.Attribute():
                 owner = self.value(target.value, names)
                 if not isinstance(owner, Object):
@@ -211,7 +215,12 @@ class Interpreter(Calls):
     def value(self, node: ast.expr, names: list[Names]) -> Any:
         """The value of an expression. Raises Unfit, or what Python raises."""
         self._count()
-        return checked(self._value(node, names))
+        found = checked(self._value(node, names))
+        if isinstance(node, (ast.BinOp, ast.Call)):
+            self.room -= sizes.size(found)
+            if self.room < 0:
+                raise TooLong
+        return found
 
     def _value(self, node: ast.expr, names: list[Names]) -> Any:
         match node:
@@ -225,7 +234,9 @@ class Interpreter(Calls):
                 owner = self.value(node.value, names)
                 if isinstance(owner, Dotted):
                     raise Unfit
-                return owner[_place(self._slice(node.slice, names), owner)]
+                at = self._slice(node.slice, names)
+                sizes.shallow(at)
+                return owner[_place(at, owner)]
             case ast.BinOp():
                 return self._operation(node.op, self.value(node.left, names), self.value(node.right, names))
             case ast.UnaryOp():
@@ -239,7 +250,10 @@ class Interpreter(Calls):
             case ast.Call():
                 return self._call(node, names)
             case ast.Tuple():
-                return tuple(self._elements(node.elts, names))
+                made = tuple(self._elements(node.elts, names))
+                if any(isinstance(e, tuple) for e in made):
+                    sizes.shallow(made)  # as a key its depth is gone through
+                return made
             case ast.List():
                 return list(self._elements(node.elts, names))
             case ast.Set():
@@ -262,12 +276,18 @@ class Interpreter(Calls):
             case ast.Lambda():
                 return Own(node, names)
             case ast.JoinedStr():
-                return "".join(
-                    str(p.value) if isinstance(p, ast.Constant) else str(self.value(p.value, names))
-                    for p in node.values
-                    if isinstance(p, (ast.Constant, ast.FormattedValue))
-                )
+                return self._written(node, names)
         raise Unfit
+
+    def _written(self, node: ast.JoinedStr, names: list[Names]) -> str:
+        text = ""
+        for part in node.values:
+            held = part.value if isinstance(part, ast.Constant) else None
+            if isinstance(part, ast.FormattedValue):
+                held = self.value(part.value, names)
+            sizes.shallow(held)
+            text = checked(text + str(held))
+        return text
 
     def _elements(self, nodes: list[ast.expr], names: list[Names]) -> Iterator[Any]:
         for node in nodes:
@@ -365,12 +385,7 @@ class Interpreter(Calls):
         for one in (left, right):
             if isinstance(one, (Dotted, Method, Own, Object)) or one is None:
                 raise Unfit
-        if isinstance(op, ast.Pow) and isinstance(right, int) and isinstance(left, int) and abs(right) > 60:
-            raise Unfit
-        if isinstance(op, ast.Mult):
-            for one, other in ((left, right), (right, left)):
-                if isinstance(one, (list, str, tuple)) and isinstance(other, int) and len(one) * other > 5000:
-                    raise Unfit
+        sizes.operation(type(op), left, right)
         made = _OPERATORS.get(type(op))
         if made is None:
             raise Unfit
@@ -405,6 +420,9 @@ class Interpreter(Calls):
             right = self.value(other, names)
             if any(isinstance(x, (Dotted, Method, Own)) for x in (left, right)):
                 raise Unfit
+            sizes.shallow(left, right)
+            if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+                sizes.operation(ast.Add, left, right)  # of the same size
             found = _TESTS[type(op)](left, right)
             if len(node.ops) > 1 and not self.holds(found):
                 return False

@@ -12,8 +12,8 @@ import numpy as np
 from ..readers.script import last_name
 from ..scripts.flow import flow
 from ..scripts.syntax import Script
-from .arrays import Unfit
 from .interpreter import ODD, Interpreter
+from .sizes import Unfit
 from .things import Names
 
 _PAIR = re.compile(r"(?i)^_?([a-z]+?)_?(?:2|_to_|to)_?([a-z]+?)$")

@@ -11,9 +11,10 @@ import numpy as np
 
 from ..code.shared.sides import side
 from ..scripts.syntax import Script
-from .arrays import TooLong, Unfit, plain
+from .arrays import plain
 from .interpreter import Interpreter
 from .promises import handed_back
+from .sizes import TooLong, Unfit
 from .things import Names
 
 SHARE = 0.35  # of the held-out rows, as for rows that are told by slices

@@ -12,10 +12,11 @@ import numpy as np
 
 from ..readers.script import last_name
 from ..scripts.syntax import Script
-from .arrays import Tensor, TooLong, Unfit
+from .arrays import Tensor
 from .cases import CUT, KINDS, MISSED, Case, cases
 from .definitions import FAMILY, wanted
 from .interpreter import Interpreter
+from .sizes import TooLong, Unfit
 from .things import Names
 
 NEAR = 5e-4  # floors of a denominator stay below it; by chance one of many ways comes as near on both numbers
