@@ -53,7 +53,17 @@ def demand(small: bool) -> None:
 
 def shallow(*values: Any) -> None:
     """Raises Unfit where a value that is gone through to its depth holds very many others."""
-    demand(all(is_small_nest(v) for v in values if isinstance(v, _HOLDERS)))
+    for value in values:
+        if isinstance(value, _HOLDERS):
+            demand(is_small_nest(value))
+            _few(_numbers(value), MADE)
+
+
+def _numbers(value: Any) -> int:
+    """How many numbers stand in the arrays that a value holds, at any depth."""
+    if isinstance(value, _HOLDERS):
+        return sum(map(_numbers, value.values() if isinstance(value, dict) else value))
+    return value.size if isinstance(value, np.ndarray) else 0
 
 
 def operation(operator: Any, left: Any, right: Any) -> None:
@@ -97,6 +107,8 @@ def of_arrays(name: str, given: list[Any], named: dict[str, Any]) -> None:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
+    if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
+        return (sum(map(size, value)),)  # numpy would put them into one to tell
     try:
         return np.shape(value)
     except ValueError:

@@ -37,6 +37,7 @@ def call(body: str) -> object:
         "return np.ones((100000, 1)) @ np.ones((1, 100000))",
         "return np.corrcoef(np.zeros((300000, 1)))",
         "return np.stack([np.ones(300000)] * 9000)",
+        "return np.array([np.ones(300000)] * 9000)",
         "return np.random.rand(10**10)",
         "return np.random.permutation(10**11)",
         "return ''.join(['a' * 5000] * 9000)",
