@@ -45,6 +45,8 @@ def parts_that_meet(source: Script) -> tuple[ast.AST, str] | None:
             continue
         if source.class_around(function) is not None or source.function_around(function) is not None:
             continue
+        if _cuts_each_row(function):
+            continue
         for rows, first in _made_rows():
             found = _asked(source, function, rows)
             if not isinstance(found, tuple) or len(found) != len(names):
@@ -63,6 +65,26 @@ def parts_that_meet(source: Script) -> tuple[ast.AST, str] | None:
                     return function, f"worked out on made rows, `{names[at]}` holds rows that are trained on"
             break
     return None
+
+
+def _cuts_each_row(function: ast.FunctionDef) -> bool:
+    """Whether each row is a sequence that is cut on its own, as a user's history is: no made row is one."""
+    first = {a.arg for a in function.args.args[:1]}
+    each = {
+        n.target.id
+        for n in ast.walk(function)
+        if isinstance(n, (ast.For, ast.comprehension))
+        and isinstance(n.target, ast.Name)
+        and isinstance(n.iter, ast.Name)
+        and n.iter.id in first
+    }
+    return any(
+        isinstance(n, ast.Subscript)
+        and isinstance(n.slice, ast.Slice)
+        and isinstance(n.value, ast.Name)
+        and n.value.id in each
+        for n in ast.walk(function)
+    )
 
 
 class Row(dict[str, Any]):
