@@ -139,7 +139,10 @@ def _is_layers_weight(source: Script, call: ast.Call) -> bool:
 
 
 def _is_every_weight(source: Script, call: ast.Call) -> bool:
-    """`for p in model.parameters(): nn.init.uniform_(p, -1, 1)`, whatever the parameter belongs to."""
+    """`for p in model.parameters(): nn.init.uniform_(p, -1, 1)`, and nothing else is done to them there.
+
+    A loop that asks which parameter it has, or scales what it drew, is left aside.
+    """
     target: ast.expr | None = call.args[0] if call.args and "init" in unparse(call.func) else None
     if target is None and isinstance(call.func, ast.Attribute):
         target = call.func.value
@@ -148,10 +151,16 @@ def _is_every_weight(source: Script, call: ast.Call) -> bool:
     if not isinstance(target, ast.Name):
         return False
     for loop in source.loops_around(call):
-        if isinstance(loop, ast.For) and target.id in {n.id for n in of(loop.target, ast.Name)}:
-            return isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) in (
-                *("parameters", "named_parameters", "trainable_params", "get_parameters"),
-            )
+        if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name) or len(loop.body) != 1:
+            return False
+        only = loop.body[0]
+        over = last_name(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
+        return (
+            isinstance(only, ast.Expr)
+            and only.value is call
+            and loop.target.id == target.id
+            and over in ("parameters", "trainable_params", "get_parameters")
+        )
     return False
 
 

@@ -213,6 +213,8 @@ for p in model.parameters():
 def test_every_weight_drawn_widely() -> None:
     assert state("script-weights-start-wide", STARTS.replace("{ENDS}", "-10, 10")) == "present"
     assert state("script-weights-start-wide", STARTS.replace("{ENDS}", "-0.08, 0.08")) == "absent"
+    scaled = STARTS.replace("{ENDS}", "-1, 1") + "    p.data.mul_(0.02)\n"
+    assert state("script-weights-start-wide", scaled) != "present"
 
 
 PROCESSES = """
