@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .sizes import LARGEST, Unfit, demand
+from .sizes import Unfit, few
 
 _MADE = ("default_rng", "RandomState", "Random", "manual_seed", "Generator", "PRNGKey")
 
@@ -38,12 +38,12 @@ def _shuffled(of: np.random.Generator, x: Any) -> None:
 
 
 def _order(of: np.random.Generator, x: Any, **_: Any) -> Any:
-    _few(x if isinstance(x, int) else len(x))
+    _sized(x if isinstance(x, int) else len(x))
     return of.permutation(x if isinstance(x, int) else np.asarray(x))
 
 
-def _few(*counts: Any) -> None:
-    demand(math.prod(float(n) for c in counts for n in np.atleast_1d(c)) <= LARGEST)
+def _sized(*counts: Any) -> None:
+    few(math.prod(float(n) for c in counts for n in np.atleast_1d(c)))
 
 
 def _some(of: np.random.Generator, x: Any, k: int) -> Any:
@@ -54,18 +54,18 @@ def _some(of: np.random.Generator, x: Any, k: int) -> Any:
 def _chosen(of: np.random.Generator, x: Any, size: Any = None, replace: bool = True, **_: Any) -> Any:
     if size is None and isinstance(x, (list, tuple)):
         return x[int(of.integers(len(x)))]
-    _few(1 if size is None else size)
-    _few(x if isinstance(x, int) and not replace else 1)
+    _sized(1 if size is None else size)
+    _sized(x if isinstance(x, int) and not replace else 1)
     return of.choice(x if isinstance(x, int) else np.asarray(x), size, replace)
 
 
 def _whole(of: Any, low: Any, high: Any = None, size: Any = None) -> Any:
-    _few(1 if size is None else size)
+    _sized(1 if size is None else size)
     return of.integers(*((0, low) if high is None else (low, high)), size)
 
 
 def _shares(of: np.random.Generator, size: Any) -> Any:
-    _few(1 if size is None else size)
+    _sized(1 if size is None else size)
     return of.random(size)
 
 

@@ -13,7 +13,7 @@ LARGEST = 300_000  # numbers in an array, items in a list, characters of a text
 MADE = 10_000_000  # numbers that one call makes in all
 _ROWS = 500  # of what becomes a square
 _HOLDERS = (list, tuple, dict, set, frozenset)
-_BROADCAST = ("where", "masked_fill", "clip", "clamp", "clamp_min", "isclose", "allclose", "lerp")
+_BROADCAST = ("where", "masked_fill", "clip", "clamp", "clamp_min")
 _SQUARED = ("corrcoef", "eye", "diag")  # by the rows that they are given, or by their number
 _JOINED = ("cat", "concatenate", "stack")
 _BY_COUNT = ("linspace", "zeros", "ones", "empty", "full")
@@ -56,7 +56,7 @@ def shallow(*values: Any) -> None:
     for value in values:
         if isinstance(value, _HOLDERS):
             demand(is_small_nest(value))
-            _few(_numbers(value), MADE)
+            few(_numbers(value), MADE)
 
 
 def _numbers(value: Any) -> int:
@@ -84,26 +84,31 @@ def of_arrays(name: str, given: list[Any], named: dict[str, Any]) -> None:
     if name in _BY_COUNT:
         shape = given[0] if given and isinstance(given[0], (list, tuple)) else given
         shape = given[2:3] or [named.get("num", 50)] if name == "linspace" else shape
-        _few(math.prod(abs(float(n)) for n in shape))
+        few(math.prod(abs(float(n)) for n in shape))
     elif name == "arange":
-        _few(counted([float(g) for g in given]) if given else 0.0)
+        few(counted([float(g) for g in given]) if given else 0.0)
     elif name in _SQUARED:
-        _few(max([*(s[0] for s in held if s), *numbers], default=0.0), _ROWS)
+        few(max([*(s[0] for s in held if s), *numbers], default=0.0), _ROWS)
     elif name == "one_hot":
-        highest = max([*(float(np.max(g)) for g in given[:1] if np.size(g)), *numbers], default=0.0)
-        _few(highest, _ROWS)
-        _few((highest + 1) * max(sizes, default=1))
+        highest = _highest(given, numbers)
+        few(highest, _ROWS)
+        few((highest + 1) * max(sizes, default=1))
     elif name == "bincount":
-        _few(max([*(float(np.max(g)) for g in given[:1] if np.size(g)), *numbers], default=0.0))
+        few(_highest(given, numbers))
     elif name in ("outer", "dot", "matmul", "take", "gather", "take_along_axis"):
-        _few(math.prod(max(s, 1) for s in sizes))
+        few(math.prod(max(s, 1) for s in sizes))
     elif name in _JOINED:
-        _few(sum(map(size, given[0])) if isinstance(given[0], (list, tuple)) else 0.0)
+        few(sum(map(size, given[0])) if isinstance(given[0], (list, tuple)) else 0.0)
     elif name in _BROADCAST or len(held) > 1:
         try:
-            _few(math.prod(np.broadcast_shapes(*held)))
+            few(math.prod(np.broadcast_shapes(*held)))
         except ValueError:
             return  # they do not fit: the function says so
+
+
+def _highest(given: list[Any], numbers: list[float]) -> float:
+    """The largest number in the first argument, or among those that are given by themselves."""
+    return max([*(float(np.max(g)) for g in given[:1] if np.size(g)), *numbers], default=0.0)
 
 
 def _shape(value: Any) -> tuple[int, ...]:
@@ -115,7 +120,8 @@ def _shape(value: Any) -> tuple[int, ...]:
         return (len(value),)  # parts of different lengths
 
 
-def _few(count: float, most: float = LARGEST) -> None:
+def few(count: float, most: float = LARGEST) -> None:
+    """Raises Unfit where a count is above the most."""
     demand(count <= most)  # not for a count that is no number
 
 
@@ -123,6 +129,6 @@ def of_text(owner: Any, name: str, given: list[Any]) -> None:
     """Raises Unfit where a method of a text would make a long one."""
     if name == "join" and given:
         parts = list(given[0]) if isinstance(given[0], (list, tuple)) else []
-        _few(sum(len(p) + len(owner) for p in parts if isinstance(p, str)))
+        few(sum(len(p) + len(owner) for p in parts if isinstance(p, str)))
     elif name == "replace" and len(given) > 1 and isinstance(given[1], str):
-        _few((len(owner) + 1) * (len(given[1]) + 1))
+        few((len(owner) + 1) * (len(given[1]) + 1))
