@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..made_numbers.arrays import ALIKE
 from . import sizes
 from .sizes import Unfit, checked
 
@@ -70,37 +71,10 @@ ONE: Mapping[str, Callable[[Any], Any]] = {
     "nan_to_num": np.nan_to_num,
 }
 TWO: Mapping[str, Callable[[Any, Any], Any]] = {
+    **ALIKE,
     "add": np.add,
     "sub": np.subtract,
     "subtract": np.subtract,
-    "mul": np.multiply,
-    "multiply": np.multiply,
-    "div": np.true_divide,
-    "divide": np.true_divide,
-    "true_divide": np.true_divide,
-    "pow": np.power,
-    "power": np.power,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "eq": np.equal,
-    "equal": np.equal,
-    "ne": np.not_equal,
-    "not_equal": np.not_equal,
-    "gt": np.greater,
-    "greater": np.greater,
-    "ge": np.greater_equal,
-    "greater_equal": np.greater_equal,
-    "lt": np.less,
-    "less": np.less,
-    "le": np.less_equal,
-    "less_equal": np.less_equal,
-    "logical_and": np.logical_and,
-    "logical_or": np.logical_or,
-    "logical_xor": np.logical_xor,
-    "bitwise_and": np.bitwise_and,
-    "bitwise_or": np.bitwise_or,
-    "dot": np.dot,
-    "matmul": np.matmul,
     "intersect1d": np.intersect1d,
     "setdiff1d": np.setdiff1d,
     "isin": np.isin,

@@ -65,18 +65,13 @@ ONE: Mapping[str, Callable[[Any], Any]] = {
     "isnan": np.isnan,
     "cosh": np.cosh,
 }
-TWO: Mapping[str, Callable[[Any, Any], Any]] = {
-    "add": np.add,
-    "sub": lambda a, b: number(a) - number(b),
-    "subtract": lambda a, b: number(a) - number(b),
+# Of two arrays, under the names that numpy and the frameworks have for one function.
+ALIKE: Mapping[str, Callable[[Any, Any], Any]] = {
     "mul": np.multiply,
     "multiply": np.multiply,
     "div": np.true_divide,
     "divide": np.true_divide,
-    "truediv": np.true_divide,
     "true_divide": np.true_divide,
-    "divide_no_nan": np.true_divide,
-    "div_no_nan": np.true_divide,
     "pow": np.power,
     "power": np.power,
     "maximum": np.maximum,
@@ -99,9 +94,18 @@ TWO: Mapping[str, Callable[[Any, Any], Any]] = {
     "bitwise_and": np.bitwise_and,
     "bitwise_or": np.bitwise_or,
     "matmul": np.matmul,
+    "dot": np.dot,
+}
+TWO: Mapping[str, Callable[[Any, Any], Any]] = {
+    **ALIKE,
+    "add": np.add,
+    "sub": lambda a, b: number(a) - number(b),
+    "subtract": lambda a, b: number(a) - number(b),
+    "truediv": np.true_divide,
+    "divide_no_nan": np.true_divide,
+    "div_no_nan": np.true_divide,
     "mm": np.matmul,
     "bmm": np.matmul,
-    "dot": np.dot,
     "logaddexp": np.logaddexp,
     "squared_difference": lambda a, b: np.square(number(a) - number(b)),
 }
