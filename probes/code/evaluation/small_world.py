@@ -20,27 +20,22 @@ from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..shared.checks import gone_over
 from ..shared.numbers import Unknown
+from .answer_kinds import asks_model, batch_loop, grown_by, is_parameter, kind_of, starts_empty, turned_round
 from .world_parts import (
     COUNT,
     FLOORS,
-    KEEPS,
     LIBRARY,
-    MODEL,
     MONOTONE,
     SAME,
     TO_KIND,
     Scores,
-    by_name,
     decided_kinds,
     in_batches,
     is_bool,
-    is_empty,
     is_none,
-    is_square,
     is_value,
     is_whole,
     need_numbers,
-    row_and_column,
 )
 
 _DEPTH = 30
@@ -196,7 +191,7 @@ class World:
         for one in of(scope, ast.Slice):
             if one.lower is not None and one.upper is not None:
                 if (unparse(one.lower), unparse(one.upper)) == (low, high):
-                    inside = self._loop(one) is not None
+                    inside = batch_loop(self.source, one) is not None
                     return self._rows(batch if inside else None)
         return None
 
@@ -225,7 +220,7 @@ class World:
             owner = None
         if owner is None and not given:
             raise Unknown(unparse(node))
-        if self._asks_model(node):
+        if asks_model(node):
             return Scores(self.leaf("said", batch, node)) if self.decided else self.leaf("said", batch, node)
         subject = owner if owner is not None else given.pop(0)
         value = self.of(subject, batch, depth - 1)
@@ -339,17 +334,9 @@ class World:
             raise Unknown(unparse(node))
         return np.maximum(array, float(low)) if len(values) == 1 else array
 
-    def _asks_model(self, node: ast.Call) -> bool:
-        """A call of the network: by its name, or of something unknown that is handed inputs."""
-        name = last_name(node.func)
-        if name in ("eval", "train", "to") or not node.args:
-            return False
-        text = unparse(node.func)
-        return MODEL.search(text) is not None and not LIBRARY.match(text.split(".")[0] + ".")
-
     def _run(self, function: Function, node: ast.Call, batch: int | None, depth: int) -> Any:
         """What a function of the script gives back for these arguments."""
-        if self._asks_model(node):
+        if asks_model(node):
             return Scores(self.leaf("said", batch, node)) if self.decided else self.leaf("said", batch, node)
         names = [a.arg for a in function.args.args]
         if names[:1] in (["self"], ["cls"]):
@@ -376,7 +363,7 @@ class World:
             return self._rows(None)
         if any(unparse(gone_over(loop.iter)) == text for loop in self.source.of(ast.For) if in_batches(loop)):
             return len(self.batches)
-        kind = self.kind(node)
+        kind = kind_of(self.source, node)
         if kind == "given":
             return self._rows(batch)
         value = self.of(node, batch, depth - 1)
@@ -402,9 +389,9 @@ class World:
         if isinstance(place, ast.Slice) or (
             isinstance(place, ast.Name) and not self._known(inner, batch, depth)
         ):
-            kind = self.kind(node)
+            kind = kind_of(self.source, node)
             if kind in ("truth", "said"):
-                inside = self._loop(node) is not None
+                inside = batch_loop(self.source, node) is not None
                 return self.leaf(kind, batch if inside else None, node)
             raise Unknown(unparse(node))
         value = self.of(inner, batch, depth - 1)
@@ -435,7 +422,7 @@ class World:
             for function, frame in reversed(self._frames):
                 if node.id in frame and function in self.source.above(node):
                     return frame[node.id]
-        grown = self._grown(node)
+        grown = grown_by(self.source, node)
         used, names = set(self.used), {k: set(v) for k, v in self.names.items()}
         try:
             return self._total(node, grown, depth) if grown else self._expanded(node, batch, depth)
@@ -448,58 +435,27 @@ class World:
         name = last_name(node)
         if (found := COUNT.match(name)) and self.decided:
             return self.counts(found[1].lower())
-        kind = self.kind(node)
+        kind = kind_of(self.source, node)
         if kind == "table":
             self.used.add("table")
-            told = self._turned_round(node)
+            told = turned_round(self.source, node)
             self.turned = told if self.turned is None else self.turned
             return TABLE.T if told else TABLE
         if kind == "truth" or (kind == "said" and not self.decided):
-            inside = batch is not None and self._loop(node) is not None
-            value = self.leaf(kind, batch if inside or self._is_parameter(node) else None, node)
+            inside = batch is not None and batch_loop(self.source, node) is not None
+            value = self.leaf(kind, batch if inside or is_parameter(self.source, node) else None, node)
             tests = [isinstance(g.value, ast.Compare) for g in flow(self.source).all_given(node)]
             return value.astype(bool) if self.decided and tests and all(tests) else value
-        if kind == "said" and self._is_parameter(node):
+        if kind == "said" and is_parameter(self.source, node):
             return Scores(self.leaf(kind, batch, node), chosen=True)
         raise Unknown(unparse(node))
-
-    def _turned_round(self, node: ast.expr) -> bool | None:
-        """Whether a table is filled by answer and truth, in this order; None where it is not told."""
-        text = unparse(node)
-        scope: ast.AST | None = self.source.function_around(node) or self.source.tree
-        if text.startswith("self."):
-            scope = self.source.class_around(node)
-        pairs: list[tuple[ast.expr, ast.expr]] = []
-        for statement in of(scope, ast.AugAssign) if scope is not None else ():
-            target, value = statement.target, statement.value
-            if isinstance(target, ast.Subscript) and unparse(target.value) == text:
-                if isinstance(target.slice, ast.Tuple) and len(target.slice.elts) == 2:
-                    pairs.append((target.slice.elts[0], target.slice.elts[1]))
-            elif unparse(target) == text:
-                pairs += row_and_column(value)
-        for given in flow(self.source).all_given(node):
-            if isinstance(given.value, ast.Call) and last_name(given.value.func) == "confusion_matrix":
-                if len(given.value.args) > 1:
-                    pairs.append((given.value.args[0], given.value.args[1]))
-        kinds = {(self.kind(one), self.kind(other)) for one, other in pairs}
-        if kinds == {("truth", "said")}:
-            return False
-        return True if kinds == {("said", "truth")} else None
-
-    def _is_parameter(self, node: ast.expr) -> bool:
-        function = self.source.function_around(node)
-        return (
-            function is not None
-            and isinstance(node, ast.Name)
-            and node.id in [a.arg for a in function.args.args]
-        )
 
     def _expanded(self, node: ast.expr, batch: int | None, depth: int) -> Any:
         given = flow(self.source).all_given(node)
         if len(given) != 1 or given[0].value is node:
             raise Unknown(unparse(node))
-        inside = self._loop(given[0].value)
-        if batch is None and inside is not None and self._loop(node) is not inside:
+        inside = batch_loop(self.source, given[0].value)
+        if batch is None and inside is not None and batch_loop(self.source, node) is not inside:
             raise Unknown(unparse(node))  # what is left of the last round
         value = self.of(given[0].value, batch if inside is not None or self._frames else None, depth - 1)
         for place in given[0].places:
@@ -509,34 +465,18 @@ class World:
             value = value[place]
         return value
 
-    def _grown(self, node: ast.expr) -> list[ast.stmt]:
-        """Statements that add to a name, divide it, or append to it, in its function or its class."""
-        text = unparse(node)
-        scope: ast.AST | None = self.source.function_around(node) or self.source.tree
-        if text.startswith("self."):
-            scope = self.source.class_around(node)
-        if scope is None:
-            return []
-        found: list[ast.stmt] = [s for s in of(scope, ast.AugAssign) if unparse(s.target) == text]
-        for call in of(scope, ast.Call):
-            if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend"):
-                statement = self.source.statement(call)
-                if unparse(call.func.value) == text and isinstance(statement, ast.Expr):
-                    found.append(statement)
-        return sorted(found, key=lambda s: s.lineno)
-
     def _total(self, node: ast.expr, grown: list[ast.stmt], depth: int) -> Any:
         """The sum (or the list) behind the batches, and what is done to it before it is read."""
-        if not self._starts_empty(node):
-            if self.kind(node) == "table":
+        if not starts_empty(self.source, node):
+            if kind_of(self.source, node) == "table":
                 return self._atom(node, None)
             raise Unknown(unparse(node))
-        if self.kind(node) == "table":
+        if kind_of(self.source, node) == "table":
             return self._atom(node, None)
         value: Any = None
         for statement in grown:
             method = self.source.function_around(statement) is not self.source.function_around(node)
-            loop = self._loop(statement)
+            loop = batch_loop(self.source, statement)
             if loop is not None and loop in self.source.above(node):
                 raise Unknown(unparse(node))  # read while it grows
             if not method and statement.lineno >= getattr(node, "lineno", 0):
@@ -564,122 +504,9 @@ class World:
             raise Unknown(unparse(node))
         return value
 
-    def _starts_empty(self, node: ast.expr) -> bool:
-        """The name starts at zero or as an empty list, wherever it is set."""
-        text = unparse(node)
-        scope: ast.AST | None = self.source.function_around(node) or self.source.tree
-        if text.startswith("self."):
-            scope = self.source.class_around(node)
-        starts = []
-        for statement in of(scope, ast.Assign, ast.AnnAssign) if scope is not None else ():
-            if statement.value is None:
-                continue
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            for target in targets:
-                if unparse(target) == text:
-                    starts.append(statement.value)
-                elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
-                    pairs = zip(target.elts, statement.value.elts, strict=False)
-                    starts += [v for t, v in pairs if unparse(t) == text]
-                elif isinstance(statement.value, ast.Dict) and text.startswith(f"{unparse(target)}["):
-                    for key, value in zip(statement.value.keys, statement.value.values, strict=True):
-                        if key is not None and text == f"{unparse(target)}[{unparse(key)}]":
-                            starts.append(value)
-        return bool(starts) and all(is_empty(s) for s in starts)
-
-    # ------------------------------------------------------------------------------------------- kinds
-
-    def kind(self, node: ast.expr, depth: int = 10) -> str | None:
-        """ "truth", "said", "given" (inputs), "table", or None where it is not told."""
-        if depth <= 0:
-            return None
-        if isinstance(node, ast.Call):
-            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-            if last_name(node.func) == "confusion_matrix" or is_square(node):
-                return "table"
-            if self._asks_model(node):
-                return "said"
-            if last_name(node.func) not in KEEPS and not flow(self.source).called(node):
-                return None
-            if owner is not None and not LIBRARY.match(unparse(owner)) and unparse(owner) != "self":
-                return self.kind(owner, depth - 1)
-            return self.kind(node.args[0], depth - 1) if len(node.args) >= 1 else None
-        if isinstance(node, ast.Compare):
-            return self.kind(node.left, depth - 1)
-        if isinstance(node, ast.BinOp):
-            sides = [(self.kind(s, depth - 1), s) for s in (node.left, node.right)]
-            found = {kind for kind, _ in sides} - {None}
-            rest = [n for kind, s in sides if kind is None for n in of(s, ast.Name)]
-            if any(by_name(n.id) in ("truth", "said") and self._is_parameter(n) for n in rest):
-                return None
-            return found.pop() if len(found) == 1 else None
-        if isinstance(node, ast.Subscript):
-            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-                return by_name(node.slice.value)
-            known = self.kind(node.value, depth - 1)
-            rows = isinstance(node.slice, (ast.Slice, ast.Name)) and isinstance(node.value, ast.Name)
-            return by_name(last_name(node.value)) if known is None and rows else known
-        if isinstance(node, ast.Attribute):
-            given = [g.value for g in flow(self.source).all_given(node)]
-            if any(is_square(g) for g in given):
-                return "table"
-            return by_name(node.attr)
-        if isinstance(node, ast.Name):
-            return self._kind_of_name(node, depth)
-        return None
-
-    def _kind_of_name(self, node: ast.Name, depth: int) -> str | None:
-        for loop in self.source.above(node):
-            if isinstance(loop, ast.For):
-                found = self._kind_of_target(loop, node.id, depth)
-                if found is not None:
-                    return found
-        given = flow(self.source).all_given(node)
-        plain = [g for g in given if g.value is not node]
-        kinds = {self.kind(g.value, depth - 1) for g in plain if not is_empty(g.value)}
-        for statement in self._grown(node):
-            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-                kinds.add(self.kind(statement.value.args[0], depth - 1))
-        kinds.discard(None)
-        if len(kinds) == 1:
-            return kinds.pop()
-        taken = all(isinstance(g.value, (ast.Attribute, ast.Subscript, ast.Compare)) for g in plain)
-        return by_name(node.id) if not kinds and taken else None
-
-    def _kind_of_target(self, loop: ast.For, name: str, depth: int) -> str | None:
-        target, over = loop.target, loop.iter
-        while isinstance(over, ast.Call) and last_name(over.func) in ("enumerate", "tqdm", "track", "iter"):
-            if (
-                last_name(over.func) == "enumerate"
-                and isinstance(target, ast.Tuple)
-                and len(target.elts) == 2
-            ):
-                target = target.elts[1]
-            over = over.args[0] if over.args else ast.Constant(0)
-        if not isinstance(target, ast.Tuple):
-            return None
-        names = [unparse(t) for t in target.elts]
-        if name not in names:
-            return None
-        if isinstance(over, ast.Call) and last_name(over.func) == "zip":
-            place = names.index(name)
-            return self.kind(over.args[place], depth - 1) if place < len(over.args) else None
-        if len(names) == 2:
-            return ("given", "truth")[names.index(name)]
-        return by_name(name)
-
     def batch_of(self, node: ast.AST) -> int | None:
         """The first batch for what stands in the loop over batches, None for what stands behind it."""
-        return None if self._loop(node) is None else 0
-
-    def _loop(self, node: ast.AST) -> ast.For | None:
-        """The loop over batches that a node stands in."""
-        for parent in self.source.above(node):
-            if isinstance(parent, ast.For) and in_batches(parent):
-                return parent
-            if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                return None
-        return None
+        return None if batch_loop(self.source, node) is None else 0
 
 
 def _is_fraction(node: ast.expr) -> bool:

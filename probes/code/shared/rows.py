@@ -8,17 +8,14 @@ cannot be told is None: no check may take it for anything.
 from __future__ import annotations
 
 import ast
-import re
-import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...scripts.flow import Given, flow, returns
 from ...scripts.syntax import Function, Script
-from .checks import extractor
+from .row_conditions import Env, Known, condition, number, set_of
 from .row_sets import (
     ALL,
     COLUMNS,
@@ -30,13 +27,10 @@ from .row_sets import (
     NO_DATA,
     ORDER,
     READS,
-    ROUNDS,
     ROWS,
-    TESTS,
     TWO_PARTS,
     Rows,
     groups,
-    index,
     inner,
     joined,
     names_a_side,
@@ -45,12 +39,8 @@ from .row_sets import (
     root,
     within,
     without,
-    worked_out,
 )
 from .sides import side
-
-Known = Rows | float | ast.Lambda | None
-Env = Mapping[tuple[ast.AST, str], Known]
 
 
 @lru_cache(maxsize=16)
@@ -70,7 +60,7 @@ class Reader:
 
     def rows(self, node: ast.expr) -> Rows | None:
         """The rows that an expression holds; None where that cannot be told."""
-        return self._rows(node, {}, DEPTH)
+        return self.rows_in(node, {}, DEPTH)
 
     def given(self, value: ast.expr, places: tuple[int, ...] = ()) -> Rows | None:
         """The rows that a name gets of a value, at the places of its tuple."""
@@ -78,7 +68,8 @@ class Reader:
 
     # --------------------------------------------------------------------------------------- expressions
 
-    def _rows(self, node: ast.expr, env: Env, depth: int) -> Rows | None:
+    def rows_in(self, node: ast.expr, env: Env, depth: int) -> Rows | None:
+        """The rows that an expression holds in a call, `depth` steps deep at most."""
         if depth <= 0 or self.asked > MOST:
             self.cut += 1
             return None
@@ -92,7 +83,7 @@ class Reader:
     def _found(self, node: ast.expr, env: Env, depth: int) -> Rows | None:
         self.asked += 1
         if isinstance(node, ast.Starred):
-            return self._rows(node.value, env, depth - 1)
+            return self.rows_in(node.value, env, depth - 1)
         if isinstance(node, (ast.Name, ast.Attribute)):
             return self._name(node, env, depth)
         if isinstance(node, ast.Subscript):
@@ -104,22 +95,22 @@ class Reader:
         if isinstance(node, ast.BinOp):
             return self._both(node, env, depth)
         if isinstance(node, (ast.Tuple, ast.List)):
-            return one([self._rows(e, env, depth - 1) for e in node.elts])
+            return one([self.rows_in(e, env, depth - 1) for e in node.elts])
         if isinstance(node, ast.NamedExpr):
-            return self._rows(node.value, env, depth - 1)
+            return self.rows_in(node.value, env, depth - 1)
         return None
 
     def _name(self, node: ast.Name | ast.Attribute, env: Env, depth: int) -> Rows | None:
-        known, value = self._bound(node, env)
+        known, value = self.bound(node, env)
         if known:
             return value if isinstance(value, Rows) and value.table != "numbers" else None
         if isinstance(node, ast.Attribute) and node.attr in ("iloc", "loc", "values", "index", "data"):
-            return self._rows(node.value, env, depth - 1)
+            return self.rows_in(node.value, env, depth - 1)
         given = flow(self.source).all_given(node)
         if not given:
             handed = flow(self.source).arguments(node)
             if len(handed) == 1:
-                return self._rows(handed[0], {}, depth - 1)
+                return self.rows_in(handed[0], {}, depth - 1)
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and not handed:
                 inner = (
                     None
@@ -145,7 +136,7 @@ class Reader:
         """`table = table[table["fee"] > 0]`: what stays is the table from there on."""
         text = root(given.value)
         first = next((n for n in of(given.value, ast.Name, ast.Attribute) if unparse(n) == text), None)
-        held = self._rows(first, env, depth - 1) if first is not None else None
+        held = self.rows_in(first, env, depth - 1) if first is not None else None
         name = last_name(given.value.func) if isinstance(given.value, ast.Call) else ""
         if held is None or not held.whole or name in FIGURES:
             return None
@@ -155,7 +146,7 @@ class Reader:
         mine = self.source.loops_around(given.statement)
         return bool(mine) and not set(mine) <= set(self.source.loops_around(node))
 
-    def _bound(self, node: ast.expr, env: Env) -> tuple[bool, Known]:
+    def bound(self, node: ast.expr, env: Env) -> tuple[bool, Known]:
         """What a parameter is bound to in the call that is followed."""
         if not isinstance(node, ast.Name) or not env:
             return False, None
@@ -175,7 +166,7 @@ class Reader:
                 value = value.elts[place]
                 continue
             return self._part_of_call(value, places[at:], env, depth, given)
-        return self._rows(value, env, depth - 1)
+        return self.rows_in(value, env, depth - 1)
 
     def _table(self, call: ast.Call) -> Rows:
         name = f"{unparse(call)[:200]}@{self._first(call)}"
@@ -204,7 +195,7 @@ class Reader:
         ):
             return False  # a data set of what is not known
         return all(
-            self._rows(a, env, depth - 2) is None
+            self.rows_in(a, env, depth - 2) is None
             for a in given
             if not isinstance(a, (ast.Starred, ast.Lambda))
         )
@@ -214,7 +205,7 @@ class Reader:
     ) -> Rows | None:
         """An item of a tuple that a call gives."""
         if not isinstance(value, ast.Call):
-            return self._rows(value, env, depth - 1)
+            return self.rows_in(value, env, depth - 1)
         name = last_name(value.func)
         if name == "next" and value.args and isinstance(value.args[0], ast.Call):
             value = value.args[0]
@@ -245,13 +236,13 @@ class Reader:
 
     def _split(self, call: ast.Call, places: tuple[int, ...], env: Env, depth: int) -> Rows | None:
         """A part of `train_test_split(rows)`, `random_split(rows, ...)`, `splitter.split(rows)`."""
-        whole = self._rows(call.args[0], env, depth - 1)
+        whole = self.rows_in(call.args[0], env, depth - 1)
         name = last_name(call.func)
         if whole is None or len(places) != 1:
             return None
         items, place = sorted(whole.rows), places[0]
         if name in ("split", "array_split") and len(call.args) > 1 and isinstance(call.args[1], ast.List):
-            bounds = [self._number(e, env, depth - 1) for e in call.args[1].elts]
+            bounds = [number(self, e, env, depth - 1) for e in call.args[1].elts]
             if any(b is None for b in bounds):
                 return None
             ends = [0, *(int(b or 0) for b in bounds), len(items)]
@@ -272,7 +263,7 @@ class Reader:
     def _subscript(self, node: ast.Subscript, env: Env, depth: int) -> Rows | None:
         if unparse(node.value) in ("np.c_", "np.r_"):
             inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            return one([self._rows(e, env, depth - 1) for e in inner])
+            return one([self.rows_in(e, env, depth - 1) for e in inner])
         key = node.slice
         if isinstance(key, ast.Constant):
             if isinstance(key.value, (str, int)):
@@ -284,19 +275,19 @@ class Reader:
             if isinstance(node.value, ast.Attribute) and node.value.attr in ("loc", "iloc"):
                 key = key.elts[0]
             elif not isinstance(key.elts[0], ast.Slice) or unparse(key.elts[0]) == ":":
-                return self._rows(node.value, env, depth - 1) if unparse(key.elts[0]) == ":" else None
+                return self.rows_in(node.value, env, depth - 1) if unparse(key.elts[0]) == ":" else None
             else:
                 key = key.elts[0]
         if isinstance(key, ast.Slice):
-            held = self._rows(node.value, env, depth - 1)
+            held = self.rows_in(node.value, env, depth - 1)
             return None if held is None else self._slice(held, key, env, depth)
         if isinstance(key, ast.List) or self._columns(key):
-            return self._rows(node.value, env, depth - 1)
+            return self.rows_in(node.value, env, depth - 1)
         return self._picked(node.value, key, env, depth)
 
     def _field(self, of_what: ast.expr, name: str, env: Env, depth: int) -> Rows | None:
         """A column of a table; of an archive of arrays, `file["x_val"]`, rows of their own for each side."""
-        whole, told = self._rows(of_what, env, depth - 1), side(name)
+        whole, told = self.rows_in(of_what, env, depth - 1), side(name)
         if whole is None or told is None or not whole.whole:
             return whole
         return replace(whole, table=f"{whole.table} {'learned from' if told else 'held out'}")
@@ -321,11 +312,11 @@ class Reader:
             return self._place(given[0].value, (*given[0].places, node.slice.value), env, depth - 1)
         found = [v for v in flow(self.source).values(node, 6) if v is not node]
         ends = [v for v in found if not isinstance(v, ast.Subscript)]
-        return self._rows(ends[0], env, depth - 1) if len(ends) == 1 else None
+        return self.rows_in(ends[0], env, depth - 1) if len(ends) == 1 else None
 
     def _slice(self, held: Rows, cut: ast.Slice, env: Env, depth: int) -> Rows | None:
         bounds = [
-            None if b is None else self._number(b, env, depth - 1) for b in (cut.lower, cut.upper, cut.step)
+            None if b is None else number(self, b, env, depth - 1) for b in (cut.lower, cut.upper, cut.step)
         ]
         if any(
             (b is None) != (e is None) for b, e in zip(bounds, (cut.lower, cut.upper, cut.step), strict=True)
@@ -340,11 +331,11 @@ class Reader:
 
     def _picked(self, whole: ast.expr, key: ast.expr, env: Env, depth: int) -> Rows | None:
         """`table[mask]`, `x[index]`."""
-        held = self._rows(whole, env, depth - 1)
-        chosen = self._condition(key, "", held, env, depth - 1)
+        held = self.rows_in(whole, env, depth - 1)
+        chosen = condition(self, key, "", held, env, depth - 1)
         if chosen is not None:
             return within(held, chosen)
-        index = self._rows(key, env, depth - 1)
+        index = self.rows_in(key, env, depth - 1)
         if index is None or held is None:
             return None
         if index.table == held.table:
@@ -355,12 +346,12 @@ class Reader:
         self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, env: Env, depth: int
     ) -> Rows | None:
         over = node.generators[0]
-        held = self._rows(inner(over.iter), env, depth - 1)
+        held = self.rows_in(inner(over.iter), env, depth - 1)
         if held is None:
             return None
         names = {n.id for n in of(over.target, ast.Name)}
         for test in over.ifs:
-            chosen = self._condition(test, next(iter(names), ""), held, env, depth - 1)
+            chosen = condition(self, test, next(iter(names), ""), held, env, depth - 1)
             if chosen is None:
                 return None
             kept = within(held, chosen)
@@ -370,105 +361,6 @@ class Reader:
         if isinstance(node, ast.SetComp):
             return groups(held, unparse(node.elt))
         return held
-
-    def _condition(self, test: ast.expr, name: str, held: Rows | None, env: Env, depth: int) -> Rows | None:
-        """The rows for which a condition holds: of the groups or the column that it asks about."""
-        if depth <= 0:
-            self.cut += 1
-            return None
-
-        def again(inner: ast.expr) -> Rows | None:
-            return self._condition(inner, name, held, env, depth - 1)
-
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, (ast.Not, ast.Invert)):
-            inner = again(test.operand)
-            return None if inner is None else replace(inner, rows=ALL - inner.rows)
-        if isinstance(test, ast.BoolOp):
-            return joined([again(v) for v in test.values], isinstance(test.op, ast.And))
-        if isinstance(test, ast.BinOp) and isinstance(test.op, (ast.BitAnd, ast.BitOr)):
-            return joined([again(test.left), again(test.right)], isinstance(test.op, ast.BitAnd))
-        if isinstance(test, ast.Name):
-            given = flow(self.source).all_given(test)
-            if (
-                len(given) == 1
-                and not given[0].places
-                and isinstance(given[0].value, (ast.Compare, ast.UnaryOp, ast.BoolOp, ast.BinOp, ast.Call))
-            ):
-                return again(given[0].value)
-            return None
-        if isinstance(test, ast.Call) and isinstance(test.func, ast.Name):
-            asked = self._bound(test.func, env)[1]
-            return again(asked.body) if isinstance(asked, ast.Lambda) else None
-        if isinstance(test, ast.Call) and last_name(test.func) in ("isin", "is_in") and test.args:
-            return self._members(test.args[-1], test.func, held, env, depth)
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            return self._compared(test, held, env, depth)
-        return None
-
-    def _members(
-        self, group: ast.expr, about: ast.expr, held: Rows | None, env: Env, depth: int
-    ) -> Rows | None:
-        numbers = self._set_of(group, env, depth)
-        if numbers is not None:
-            return self._column(about, held, numbers)
-        return self._rows(group, env, depth - 1)
-
-    def _column(self, about: ast.expr, held: Rows | None, rows: frozenset[int]) -> Rows | None:
-        if held is None:
-            return None
-        text = (
-            re.sub(r"^\w+", "_", unparse(about)) if isinstance(about, (ast.Subscript, ast.Attribute)) else ""
-        )
-        text = text or unparse(about)
-        return Rows(f"{held.table}|{text}", rows, held.root or held.table, held.made_in)
-
-    def _compared(self, test: ast.Compare, held: Rows | None, env: Env, depth: int) -> Rows | None:
-        left, right, op = test.left, test.comparators[0], test.ops[0]
-        if isinstance(op, (ast.In, ast.NotIn)):
-            found = self._members(right, left, held, env, depth)
-            return found if found is None or isinstance(op, ast.In) else replace(found, rows=ALL - found.rows)
-        if isinstance(left, ast.Constant):
-            return None
-        value = self._number(right, env, depth - 1)
-        if value is None and isinstance(right, ast.Constant) and isinstance(right.value, str):
-            value = float(sum(ord(c) * ROWS / 128 ** (i + 1) for i, c in enumerate(right.value[:8])))
-            if isinstance(op, (ast.Eq, ast.NotEq)):
-                value = None
-        if value is None and any(self._bound(n, env)[0] for n in of(right, ast.Name)):
-            return None  # another value in each call: `mk("train")`, `mk("dev")`
-        if value is None and isinstance(op, (ast.Eq, ast.NotEq)):
-            value = float(zlib.crc32(unparse(right).encode()) % ROWS)
-        if value is None or not 0 <= value < ROWS:
-            return None
-        holds = TESTS.get(type(op))
-        if holds is None:
-            return None
-        bound = value if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) else float(int(value))
-        return self._column(left, held, frozenset(i for i in ALL if holds(i, bound)))
-
-    def _set_of(self, node: ast.expr, env: Env, depth: int) -> frozenset[int] | None:
-        """Small numbers or texts that are written out: `[8]`, `range(0, 8)`, `{"Savo"}`."""
-        known, value = self._bound(node, env)
-        if known and isinstance(value, Rows) and value.table == "numbers":
-            return value.rows
-        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            found = [index(e.value) if isinstance(e, ast.Constant) else None for e in node.elts]
-            return None if None in found else frozenset(f for f in found if f is not None)
-        if isinstance(node, ast.Call) and last_name(node.func) == "range":
-            bounds = [self._number(a, env, depth - 1) for a in node.args]
-            if any(b is None for b in bounds):
-                return None
-            return frozenset(range(*(int(b or 0) for b in bounds))) & ALL
-        if isinstance(node, ast.Call) and last_name(node.func) in ("set", "list", "tuple") and node.args:
-            return self._set_of(node.args[0], env, depth - 1)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitOr, ast.Add)):
-            left, right = self._set_of(node.left, env, depth - 1), self._set_of(node.right, env, depth - 1)
-            return None if left is None or right is None else left | right
-        if isinstance(node, (ast.Name, ast.Attribute)) and depth > 0:
-            given = flow(self.source).all_given(node)
-            if len(given) == 1 and not given[0].places:
-                return self._set_of(given[0].value, env, depth - 1)
-        return None
 
     # ---------------------------------------------------------------------------------------------- calls
 
@@ -484,7 +376,7 @@ class Reader:
             "itertools",
         )
         if name == "zip" and owner is None:
-            side_by_side = [self._rows(a, env, depth - 1) for a in call.args]
+            side_by_side = [self.rows_in(a, env, depth - 1) for a in call.args]
             return one(side_by_side) if None not in side_by_side else None
         if name in FIGURES or name in TWO_PARTS:
             return None
@@ -493,7 +385,7 @@ class Reader:
         if name in JOINS:
             given = [e for a in call.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
             return joined(
-                [self._rows(e, env, depth - 1) for e in ([owner] if owner and not library else []) + given],
+                [self.rows_in(e, env, depth - 1) for e in ([owner] if owner and not library else []) + given],
                 False,
             )
         if name in LESS and call.args:
@@ -501,22 +393,24 @@ class Reader:
                 (call.args[0], call.args[1]) if library and len(call.args) > 1 else (owner, call.args[0])
             )
             return without(
-                self._rows(first, env, depth - 1) if first is not None else None,
-                self._rows(second, env, depth - 1),
+                self.rows_in(first, env, depth - 1) if first is not None else None,
+                self.rows_in(second, env, depth - 1),
             )
         if owner is not None and not library:
             if (found := self._method(call, owner, name, env, depth)) is not None:
                 return found
         if name in ("set", "unique", "unique_values") and (call.args or owner is not None):
             about = call.args[0] if call.args else owner
-            inner = self._rows(about, env, depth - 1) if about is not None else None
+            inner = self.rows_in(about, env, depth - 1) if about is not None else None
             return None if inner is None or about is None else groups(inner, unparse(about))
         functions = flow(self.source).called(call)
-        given_rows = [self._rows(a, env, depth - 1) for a in (*call.args, *(k.value for k in call.keywords))]
+        given_rows = [
+            self.rows_in(a, env, depth - 1) for a in (*call.args, *(k.value for k in call.keywords))
+        ]
         for function in functions[:1]:
             return self._from_function(function, call, env, depth, given_rows)
         if isinstance(call.func, ast.Name):
-            known, bound = self._bound(call.func, env)
+            known, bound = self.bound(call.func, env)
             if (known and isinstance(bound, ast.Lambda)) or self._lambda(call.func) is not None:
                 made = bound if isinstance(bound, ast.Lambda) else self._lambda(call.func)
                 return self._applied(
@@ -531,19 +425,19 @@ class Reader:
         """A method of what holds rows."""
         if flow(self.source).called(call):
             return None
-        held = self._rows(owner, env, depth - 1)
+        held = self.rows_in(owner, env, depth - 1)
         if name in ("unique", "unique_values"):
             return None if held is None else groups(held, unparse(owner))
         if held is None:
             return None
         if name == "filter" and call.args and isinstance(call.args[0], ast.Lambda):
             test = call.args[0]
-            chosen = self._condition(test.body, "", held, env, depth - 1)
+            chosen = condition(self, test.body, "", held, env, depth - 1)
             return None if chosen is None else within(held, chosen)
         if name in ("take", "skip", "head", "tail") and call.args:
-            count = self._number(call.args[0], env, depth - 1)
+            count = number(self, call.args[0], env, depth - 1)
             if count is None:
-                index = self._rows(call.args[0], env, depth - 1)
+                index = self.rows_in(call.args[0], env, depth - 1)
                 return index if name == "take" and held.whole else None
             items, n = sorted(held.rows), int(count)
             part = items[:n] if name in ("take", "head") else items[n:] if name == "skip" else items[-n:]
@@ -555,12 +449,12 @@ class Reader:
             if name == "drop" and keyword(call, "columns") is not None:
                 return held
             if name == "drop" and call.args:
-                less = self._rows(call.args[0], env, depth - 1)
+                less = self.rows_in(call.args[0], env, depth - 1)
                 return None if less is None else without(held, less)
             return None
         if name in ("dropna", "drop_duplicates"):
             return held
-        others = [self._rows(a, env, depth - 2) for a in call.args]
+        others = [self.rows_in(a, env, depth - 2) for a in call.args]
         if name in ("transform", "map", "isin", "get", "index", "split", "encode", "apply") and any(others):
             return None
         return held
@@ -569,13 +463,13 @@ class Reader:
         """`randperm(len(x))`, `np.arange(n)`: the places of as many rows."""
         over = call.args[-1]
         if isinstance(over, ast.Call) and last_name(over.func) == "len" and over.args:
-            about = self._rows(over.args[0], env, depth - 1)
+            about = self.rows_in(over.args[0], env, depth - 1)
             count: float | None = float(len(about.rows)) if about is not None else float(ROWS)
         else:
-            about = self._rows(over, env, depth - 1)
+            about = self.rows_in(over, env, depth - 1)
             if about is not None:
                 return about  # `np.random.permutation(ids)`
-            count = self._number(over, env, depth - 1)
+            count = number(self, over, env, depth - 1)
         if count is None or len(call.args) > 1 or count < 100:  # fewer are no rows of a table
             return None
         name = f"{unparse(call)[:80]}@{call.lineno}"
@@ -597,7 +491,7 @@ class Reader:
         names = [a.arg for a in made.args.args]
         bound: dict[tuple[ast.AST, str], Known] = {}
         bound |= {(made, n): g for n, g in zip(names, given, strict=False)}
-        return self._rows(made.body, {**env, **bound}, depth - 1)
+        return self.rows_in(made.body, {**env, **bound}, depth - 1)
 
     def _bind(self, function: Function, call: ast.Call, env: Env, depth: int) -> Env:
         """The parameters of a function in one call of it."""
@@ -607,7 +501,7 @@ class Reader:
         bound: dict[tuple[ast.AST, str], Known] = {}
         spread = next((i for i, a in enumerate(call.args) if isinstance(a, ast.Starred)), None)
         if spread is not None:
-            held = self._rows(call.args[spread], env, depth - 1)
+            held = self.rows_in(call.args[spread], env, depth - 1)
             told = {k.arg for k in call.keywords}
             bound |= {(function, n): held for n in names[spread:] if n not in told}
         pairs = [*zip(names, call.args[:spread], strict=False)]
@@ -619,10 +513,10 @@ class Reader:
     def _known(self, value: ast.expr, env: Env, depth: int) -> Known:
         if isinstance(value, ast.Lambda):
             return value
-        if (numbers := self._set_of(value, env, depth - 1)) is not None:
+        if (numbers := set_of(self, value, env, depth - 1)) is not None:
             return Rows("numbers", numbers)
-        found = self._rows(value, env, depth - 1)
-        return found if found is not None else self._number(value, env, depth - 1)
+        found = self.rows_in(value, env, depth - 1)
+        return found if found is not None else number(self, value, env, depth - 1)
 
     def _from_function(
         self, function: Function, call: ast.Call, env: Env, depth: int, given: list[Rows | None]
@@ -653,13 +547,13 @@ class Reader:
         names = [{n.id for n in of(a, ast.Name)} for a in over.args]
         if not all(n & set(handed) for n in names):
             return None
-        bounds = [self._number(a, bound, depth - 1) for a in over.args]
+        bounds = [number(self, a, bound, depth - 1) for a in over.args]
         if any(b is None for b in bounds):
             return None
         low, high = (int(b or 0) for b in bounds)
         rows = frozenset(range(max(low, 0), min(high, ROWS)))
         for read in of(loops[0], ast.Subscript):
-            held = self._rows(read.value, bound, depth - 1) if isinstance(read.value, ast.Name) else None
+            held = self.rows_in(read.value, bound, depth - 1) if isinstance(read.value, ast.Name) else None
             if held is not None and held.whole:
                 return replace(held, rows=rows)
         return None
@@ -682,7 +576,7 @@ class Reader:
         return found
 
     def _both(self, node: ast.BinOp, env: Env, depth: int) -> Rows | None:
-        left, right = self._rows(node.left, env, depth - 1), self._rows(node.right, env, depth - 1)
+        left, right = self.rows_in(node.left, env, depth - 1), self.rows_in(node.right, env, depth - 1)
         if left is not None and right is not None:
             if isinstance(node.op, ast.BitAnd):
                 return joined([left, right], True)
@@ -691,92 +585,9 @@ class Reader:
             return joined([left, right], False)
         return None if isinstance(node.op, (ast.BitOr, ast.BitAnd)) else left or right
 
-    # -------------------------------------------------------------------------------------------- numbers
-
-    def _number(self, node: ast.expr, env: Env, depth: int) -> float | None:
-        """The number behind a bound where every table has ROWS rows."""
-        if depth <= 0:
-            return None
-        known, bound = self._bound(node, env)
-        if known:
-            return bound if isinstance(bound, float) else None
-        told, value, _ = extractor(self.source).value(node)
-        if told and isinstance(value, (int, float)) and not isinstance(value, bool):
-            return float(value)
-        if isinstance(node, ast.Call):
-            name = last_name(node.func)
-            if name == "len" and node.args:
-                about = self._rows(node.args[0], env, depth - 1)
-                return float(len(about.rows)) if about is not None else None
-            given = [self._number(a, env, depth - 1) for a in node.args]
-            if name in ROUNDS and given and all(g is not None for g in given):
-                return float(ROUNDS[name](*given))  # type: ignore[operator]
-            return None
-        if isinstance(node, ast.Subscript) and unparse(node).endswith(".shape[0]"):
-            return float(ROWS)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            inner = self._number(node.operand, env, depth - 1)
-            return None if inner is None else -inner
-        if isinstance(node, ast.BinOp):
-            return worked_out(
-                node.op, self._number(node.left, env, depth - 1), self._number(node.right, env, depth - 1)
-            )
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            given_ = flow(self.source).all_given(node)
-            if len(given_) == 1 and not given_[0].places:
-                return self._number(given_[0].value, env, depth - 1)
-            if len(given_) == 1 and isinstance(given_[0].value, ast.Tuple) and len(given_[0].places) == 1:
-                return self._number(given_[0].value.elts[given_[0].places[0]], env, depth - 1)
-            handed = flow(self.source).arguments(node) if not given_ else []
-            return self._number(handed[0], {}, depth - 1) if len(handed) == 1 else None
-        return None
-
 
 def _part_unknown(call: ast.Call, given: list[Rows | None]) -> bool:
     """`ReviewSet(valid, vocab)`: the part is not known, and its rows are not the vocabulary's."""
     handed = [*call.args, *(k.value for k in call.keywords)]
     plain = [(a, g) for a, g in zip(handed, given, strict=True) if isinstance(a, (ast.Name, ast.Attribute))]
     return any(g is None and side(last_name(a)) is not None for a, g in plain)
-
-
-@dataclass(frozen=True)
-class Named:
-    """The last rows that a name of a function is given."""
-
-    name: str
-    node: ast.Assign
-    rows: Rows
-    scope: Function | None
-
-
-@lru_cache(maxsize=16)
-def names_given(source: Script) -> tuple[Named, ...]:
-    """What the names of a script hold rows of, where it is known; those set in a branch left out."""
-    last: dict[tuple[ast.AST | None, str], tuple[ast.Assign, ast.expr, tuple[int, ...]]] = {}
-    for node in sorted(source.of(ast.Assign), key=lambda n: n.lineno):
-        for target in node.targets:
-            for at, item in enumerate(target.elts) if isinstance(target, ast.Tuple) else [(None, target)]:
-                if isinstance(item, (ast.Name, ast.Attribute)):
-                    own = isinstance(item, ast.Attribute) and unparse(item.value) == "self"
-                    scope = source.class_around(node) if own else source.function_around(node)
-                    last[scope, unparse(item)] = (node, node.value, () if at is None else (at,))
-    reader, found = rows_of(source), []
-    for (_, name), (node, value, places) in last.items():
-        if _in_branch(source, node):
-            continue
-        rows = reader.given(value, places)
-        if rows is not None and rows.table != "numbers":
-            found.append(Named(name, node, rows, source.function_around(node)))
-    return tuple(found)
-
-
-def _in_branch(source: Script, node: ast.AST) -> bool:
-    scope = source.function_around(node)
-    for parent in source.above(node):
-        if parent is scope:
-            return False
-        if isinstance(parent, ast.Try) or (
-            isinstance(parent, ast.If) and "__name__" not in unparse(parent.test)
-        ):
-            return True
-    return False

@@ -11,7 +11,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.nodes import is_none
-from ..shared.rows import names_given
+from ..shared.row_names import names_given
 from .rows_met import sided
 
 _HEEDS = ("GroupKFold", "GroupShuffleSplit", "StratifiedGroupKFold", "LeaveOneGroupOut", "LeavePGroupsOut")

@@ -11,7 +11,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
-from ..shared.rows import names_given
+from ..shared.row_names import names_given
 from ..shared.sides import words
 from .learnt_and_scored import is_learning
 from .rows_met import sided

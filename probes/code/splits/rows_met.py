@@ -19,8 +19,9 @@ from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
 from ..shared.roles import TARGET_WORDS
+from ..shared.row_names import Named, names_given
 from ..shared.row_sets import Rows
-from ..shared.rows import Named, names_given, rows_of
+from ..shared.rows import rows_of
 from ..shared.sides import development_names, side, words
 
 SHARE = 0.35  # of the held-out rows; a window of context that reaches back is less

@@ -312,7 +312,7 @@ use(train)
     whole = Reader(source).rows(asked)
     assert whole is not None
     assert len(whole.rows) == 800
-    assert all(Reader(source)._rows(asked, {}, depth) in (None, whole) for depth in range(4, DEPTH))
+    assert all(Reader(source).rows_in(asked, {}, depth) in (None, whole) for depth in range(4, DEPTH))
 
 
 def test_rows_under_the_word_for_a_side() -> None:
