@@ -155,6 +155,7 @@ MODULES = (
     "curves.numerics",
     "curves.objective",
     "curves.pace",
+    "curves.policies",
     "curves.rate_course",
     "curves.rate_size",
     "curves.relations",

@@ -169,8 +169,11 @@ def grad_grows_steadily(view: View, ratio: float = 5.0, monotony: float = 0.8) -
     first = min(float(levels[0]), float(np.median(curve.y[:3])))
     grown = float(levels[-1] / max(first, 1e-300))
     steady = float(np.mean(levels[1:] >= 0.97 * levels[:-1]))  # noise on a plateau is no fall
+    half = float(levels[4] / max(first, 1e-300))
     words = f"grad_norm grows {grown:.3g} times, from {first:.3g} to {levels[-1]:.3g}"
     size = _seen(curve, grown, ratio)
+    if half < 2.0 <= grown / ratio:
+        return absent(f"{words}, all of it in the second half: no sum grows so late", **size)
     if grown >= ratio and steady >= monotony and first > 0:
         where = (place(curve.series, int(curve.index[-1])),)
         return present(

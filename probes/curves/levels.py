@@ -22,7 +22,10 @@ def zero(run: Run, curve: Shape, share: float = 0.05) -> Finding:
     """`share` of the points (two at least) are exactly zero while gradients are numbers.
 
     Zeros that are small values printed with few decimals do not count, nor rows where a NaN was written as 0.
+    The advantages of a group sum to nothing: TRL's GRPO logs a loss of 0 as long as policies are near.
     """
+    if why := situation.reinforced(run):
+        return unknown(f"{why}: advantages that sum to nothing give a loss of zero")
     zeros = curve.y == 0
     part = float(np.mean(zeros))
     seen: dict[str, Any] = {"value": round(part, 4), "threshold": share}

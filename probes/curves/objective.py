@@ -152,6 +152,8 @@ def starts_at_chance(run: Run, curve: Shape, tolerance: float = 0.001) -> Findin
     Outputs drawn at random are off by more; only a model whose last layer gives all classes the same score
     begins there. K by a setting, else any up to ten.
     """
+    if why := situation.preferred(run):
+        return unknown(f"{why}: its loss begins at ln 2, where it is still its reference")
     known = situation.classes(run)
     begins = curve.step(0) <= (
         BEGIN if curve.series.unit in situation.STEPS else 0

@@ -150,8 +150,15 @@ def _fine_tunes_language(run: Run) -> bool:
     return language and not adapted and (from_hub or (start is not None and start is not False))
 
 
+# DPO: 1e-6 by default in TRL, 5e-7 in the recipe of Zephyr, 5e-6 in examples with adapters; a few times more
+# makes it degenerate (Razin et al. 2024 train with 1e-6 and less).
+_BY_PREFERENCE = 0.01
+
+
 def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
     scale = 0.1 if _fine_tunes_language(run) else 1.0
+    if upper and situation.preferred(run) and "adapter" not in run.settings:
+        scale = _BY_PREFERENCE
     batch = number_of(run, "global_batch_size") or 0.0
     larger = max(1.0, batch / _REFERENCE_BATCH) if upper else 1.0
     clipped = number_of(run, "max_grad_norm") or 1.0  # a step of SGD is no longer than rate times norm
@@ -281,15 +288,24 @@ def not_finite_at_usual_rate(view: View, adam: float, sgd: float) -> Finding:
     return unknown(f"{text}; whether that is much depends on the optimizer, which is not recorded")
 
 
+_OF_POLICIES = 0.005
+
+
 @probe()
 def lr_very_small(view: View, adam: float, sgd: float) -> Finding:
     """Even the largest learning rate is far below what the optimizer is used with.
 
-    Policies are trained further by reinforcement with rates of 1e-6 and less.
+    Policies are trained further by returns and preferences with rates of 1e-6 and less (the default of GRPO
+    and DPO in TRL; 5e-7 in the recipe of Zephyr): there the limit is `_OF_POLICIES` times as high.
     """
-    if (why := situation.reinforced(view.run)) and _peak(view.run) is not None:
-        return unknown(f"{why}: rates far smaller than elsewhere are usual there")
-    return _below(view, adam, sgd, "far below what is used")
+    why = situation.reinforced(view.run) or situation.preferred(view.run)
+    found = _below(view, adam, sgd, "far below what is used")
+    if why is None or found.state is not State.PRESENT:
+        return found
+    far = _below(view, _OF_POLICIES * adam, _OF_POLICIES * sgd, "far below what policies are trained with")
+    if far.state is State.PRESENT:
+        return far
+    return unknown(f"{why}: rates far smaller than elsewhere are usual there", value=found.value)
 
 
 @probe()
@@ -301,7 +317,8 @@ def lr_small(view: View, adam: float, sgd: float) -> Finding:
         return unknown(f"{trained}: small learning rates are usual there")
     if any(_LOADS_MODEL.search(text) for text in view.run.scripts.values()) and _peak(view.run) is not None:
         return unknown("a script trains a pretrained model further: small learning rates are usual there")
-    if (why := situation.reinforced(view.run)) and _peak(view.run) is not None:
+    why = situation.reinforced(view.run) or situation.preferred(view.run)
+    if why and _peak(view.run) is not None:
         return unknown(f"{why}: small learning rates are usual there")
     found = _below(view, adam, sgd, "below what untrained models are trained with")
     if found.state is State.PRESENT and view.run.facts.get("trainer") == "transformers":

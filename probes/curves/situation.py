@@ -166,6 +166,12 @@ def reinforced(run: Run) -> str | None:
     return why if why is not None and "reinforcement" in why else None
 
 
+def preferred(run: Run) -> str | None:
+    """Say that a policy is trained by preferences (DPO and its kin); None where no log says so."""
+    told = any(n.endswith(("/preference_margin", "/reward_chosen")) for n in run.series)
+    return "a policy is trained by preferences" if told else None
+
+
 def bottomless(series: Series) -> str | None:
     """Say that a loss runs away below zero, where no level is left to jump from; None where it does not.
 

@@ -1,0 +1,284 @@
+"""Policies that are trained by returns (PPO, GRPO and their kin) or by preferences (DPO and its kin).
+
+The loss of such a run says little; the return, the distance of the policy from what it was, its entropy and
+the rewards of preferred answers do. Names and meanings are those of Stable-Baselines3, CleanRL, verl and TRL.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..registry import Finding, View, absent, place, present, unknown
+from ..run import Floats, Run, Series
+from . import situation, stats
+from .judging import probe
+from .situation import metric
+
+BLOCKS = 20
+
+
+def _finite(series: Series | None) -> Floats:
+    return np.empty(0) if series is None else series.values[np.isfinite(series.values)]
+
+
+def _at(series: Series, point: int) -> dict[str, Any]:
+    """The place of one of the finite points."""
+    kept = np.flatnonzero(np.isfinite(series.values))
+    return {
+        "where": (place(series, int(kept[point])),),
+        "series": (series.name,),
+        "step": float(series.steps[int(kept[point])]),
+    }
+
+
+def _thirds(values: Floats) -> list[float]:
+    return [float(np.median(part)) for part in np.array_split(values, 3)]
+
+
+def _return(run: Run) -> Series | None:
+    """The return of a policy, of training or of evaluation; None where nothing is trained by one."""
+    if situation.reinforced(run) is None:
+        return None
+    return metric(run, "train", ("reward",)) or metric(run, "eval", ("reward",))
+
+
+def _levels(values: Floats) -> Floats:
+    """Means of up to BLOCKS equal stretches, in their order."""
+    return np.array([float(np.mean(p)) for p in np.array_split(values, min(BLOCKS, len(values) // 3))])
+
+
+# ----------------------------------------------------------------------------------- returns and their policy
+
+
+@probe()
+def policy_update_far(view: View, kl: float = 0.2, clipped: float = 0.5, points: int = 6) -> Finding:
+    """Over a third of the run each update changes the policy by `kl` nats, or clips `clipped` of the samples.
+
+    Spinning Up stops an update of PPO at 0.015, CleanRL's author finds 0.02 and less in runs that work.
+    """
+    seen = None
+    for name, level in (("approx_kl", kl), ("clip_fraction", clipped)):
+        series = view.run.series.get(name)
+        values = _finite(series)
+        if series is None or len(values) < points:
+            continue
+        thirds = _thirds(values)
+        most = int(np.argmax(thirds))
+        rest = {"value": round(thirds[most], 4), "threshold": level}
+        words = f"the median of {series.raw} over a third of the run is {thirds[most]:.3g}"
+        if thirds[most] >= level:
+            start = len(np.concatenate(np.array_split(values, 3)[:most])) if most else 0
+            return present(
+                f"{words}; updates that hold stay far below {level:g}", **rest, **_at(series, start)
+            )
+        seen = seen or absent(f"at most: {words}", series=(series.name,), **rest)
+    return seen or unknown("neither the divergence of an update nor the share that is clipped was logged")
+
+
+@probe()
+def policy_entropy_gone(view: View, share: float = 0.02, points: int = 15) -> Finding:
+    """The entropy of the policy falls to `share` of its first level while the return is not better.
+
+    A policy that has learned the task may be as sure; one that is sure before it is better explores no more.
+    """
+    run = view.run
+    returns = _return(run)
+    series = run.series.get("train/entropy") or run.series.get("train/loss/entropy")
+    values = np.abs(_finite(series))  # "entropy_loss" is the entropy with a minus
+    if series is None or returns is None or len(values) < points or len(_finite(returns)) < points:
+        return unknown("no course of both the return and the entropy of a policy")
+    first, last = (
+        float(np.max(values[: max(2, len(values) // 10)])),
+        float(np.median(values[-len(values) // 5 :])),
+    )
+    if first <= 0:
+        return unknown(f"{series.name} is zero from the beginning")
+    words = f"the entropy ({series.raw}) falls from {first:.3g} to {last:.3g}"
+    seen: dict[str, Any] = {"value": float(f"{last / first:.3g}"), "threshold": share}
+    if last > share * first:
+        return absent(words, series=(series.name,), **seen)
+    better = _gain(_finite(returns))
+    if better > 1:
+        return absent(f"{words}, and {returns.name} has risen", series=(series.name, returns.name), **seen)
+    gone = int(np.argmax(values <= share * first))
+    return present(
+        f"{words} while {returns.name} is no better than at the start", **seen, **_at(series, gone)
+    )
+
+
+def _gain(values: Floats) -> float:
+    """By how many times the scatter of its levels the last third of a return lies above its first."""
+    levels = _levels(values)
+    third = max(1, len(levels) // 3)
+    scatter = stats.noise(levels) + 1e-9 * float(np.max(np.abs(levels)) + 1.0)
+    return float(np.mean(levels[-third:]) - np.mean(levels[:third])) / scatter
+
+
+@probe()
+def return_never_rises(view: View, points: int = 30) -> Finding:
+    """The last third of the return lies no higher than the first: nothing was learned over the whole run."""
+    returns = _return(view.run)
+    values = _finite(returns)
+    if returns is None:
+        return unknown("no policy is trained by a return here")
+    share = situation.planned_share(view.run, returns)
+    if len(values) < points or (share is not None and share < 0.5):
+        return unknown(f"{returns.name} has {len(values)} points; {points}, and half of the run, are needed")
+    levels = _levels(values)
+    third = max(1, len(levels) // 3)
+    first, last = float(np.mean(levels[:third])), float(np.mean(levels[-third:]))
+    words = f"{returns.name} is {first:.4g} over the first third and {last:.4g} over the last"
+    seen: dict[str, Any] = {"value": round(last - first, 6), "series": (returns.name,)}
+    if 0.9 <= first <= 1.0 and float(np.max(values)) <= 1.0:
+        return unknown(f"{words}: it may have been at its ceiling from the start")
+    if float(np.max(levels)) - first > 3 * stats.noise(levels) and last < float(np.max(levels)):
+        return absent(f"{words}, and {np.max(levels):.4g} in between", **seen)
+    if _gain(values) > 1:
+        return absent(words, **seen)
+    return present(words, value=seen["value"], **_at(returns, len(values) - 1))
+
+
+@probe()
+def return_lost(
+    view: View, least: float = 4.0, left: float = 0.2, part: float = 0.15, points: int = 30
+) -> Finding:
+    """The return rises clearly, falls back to where it began, and stays there to the end.
+
+    Clearly: by `least` times the scatter of its levels (means of a twentieth of the run). Back: over the last
+    `part` of the run no more than `left` of the rise remains.
+    """
+    returns = _return(view.run)
+    values = _finite(returns)
+    if returns is None:
+        return unknown("no policy is trained by a return here")
+    if len(values) < points:
+        return unknown(f"{returns.name} has {len(values)} points; {points} are needed")
+    levels = _levels(values)
+    tail = max(2, round(part * len(levels)))
+    first, best = float(np.mean(levels[:2])), int(np.argmax(levels))
+    rise, end = float(levels[best]) - first, float(np.max(levels[-tail:]))
+    words = f"{returns.name} begins at {first:.4g}, reaches {levels[best]:.4g} and ends at {levels[-1]:.4g}"
+    kept = (end - first) / rise if rise > 0 else 1.0
+    seen: dict[str, Any] = {"value": round(kept, 3), "threshold": left}
+    scatter = max(stats.noise(values) / max(1.0, len(values) / len(levels)) ** 0.5, 1e-12)
+    if best < len(levels) - tail and rise > least * scatter and kept <= left:
+        top = min(len(values) - 1, round((best + 0.5) * len(values) / len(levels)))
+        return present(words, **seen, **_at(returns, top))
+    return absent(words, series=(returns.name,), **seen)
+
+
+@probe()
+def policy_leaves_reference(
+    view: View, nats: float = 100.0, times: float = 100.0, points: int = 10
+) -> Finding:
+    """The divergence from the reference policy runs away: to `nats`, `times` its level of the first half.
+
+    Answers that a reference would never give earn nothing in the end; the penalty or smaller steps hold them.
+    """
+    series = view.run.series.get("kl")
+    values = _finite(series)
+    if series is None or situation.reinforced(view.run) is None:
+        return unknown("no divergence from a reference policy was logged")
+    if len(values) < points:
+        return unknown(f"{series.name} has {len(values)} points; {points} are needed")
+    usual, last = (
+        float(np.median(np.abs(values[: len(values) // 2]))),
+        float(np.median(values[-len(values) // 5 :])),
+    )
+    words = f"the divergence from the reference ({series.raw}) goes from {usual:.3g} to {last:.3g} nats"
+    seen: dict[str, Any] = {"value": float(f"{last:.4g}"), "threshold": nats}
+    if last >= nats and last >= times * max(usual, 1e-6):
+        far = int(np.argmax(values >= max(nats, times * usual)))
+        return present(words, **seen, **_at(series, far))
+    return absent(words, series=(series.name,), **seen)
+
+
+@probe()
+def rewards_never_differ(view: View, share: float = 0.9, points: int = 10) -> Finding:
+    """All answers of a group earn the same at `share` of the steps, from the start, and the reward stays.
+
+    The advantage of GRPO is the distance from the mean of the group: where all are alike there is nothing to
+    learn from. Where the reward has risen before, the task may be learned.
+    """
+    run = view.run
+    same = run.series.get("reward_alike")
+    spread = run.series.get("reward_std")
+    series = same or spread
+    values = _finite(series)
+    returns = _return(run)
+    if series is None or returns is None or len(values) < points:
+        return unknown("no spread of the rewards within a group was logged")
+    alike = values >= 1.0 if same is not None else values <= 1e-8
+    part = float(np.mean(alike))
+    words = f"all answers of a group earn the same at {part:.0%} of {len(values)} points ({series.raw})"
+    seen: dict[str, Any] = {"value": round(part, 3), "threshold": share}
+    earned = _finite(returns)
+    risen = len(earned) > 3 and float(np.median(earned[-3:])) > float(np.median(earned[:3]))
+    if part >= share and np.mean(alike[: max(3, len(alike) // 5)]) >= share:
+        if risen:
+            return unknown(f"{words}; {returns.name} has risen", **seen)
+        return present(
+            f"{words}, and {returns.name} does not rise", **seen, **_at(series, int(np.argmax(alike)))
+        )
+    return absent(words, series=(series.name,), **seen)
+
+
+# ------------------------------------------------------------------------------------------------ preferences
+
+
+@probe()
+def preference_rewards_zero(view: View, points: int = 5) -> Finding:
+    """The rewards of preferred and refused answers are exactly zero: policy and reference are one."""
+    run = view.run
+    chosen, refused = run.series.get("train/reward_chosen"), run.series.get("train/reward_rejected")
+    both = [_finite(chosen), _finite(refused)]
+    if chosen is None or refused is None or min(map(len, both)) < points:
+        return unknown("the rewards of preferred and refused answers were not logged")
+    most = max(float(np.max(np.abs(v))) for v in both)
+    words = f"{chosen.raw} and {refused.raw} are {'exactly 0' if most == 0 else f'at most {most:.3g}'}"
+    seen: dict[str, Any] = {"value": float(f"{most:.3g}"), "threshold": 0.0}
+    if most > 0:
+        return absent(words, series=(chosen.name, refused.name), **seen)
+    return present(f"{words} at all {len(both[0])} points", **seen, **_at(chosen, len(both[0]) - 1))
+
+
+@probe()
+def chosen_answers_lost(view: View, reward: float = -10.0, points: int = 8) -> Finding:
+    """The reward of the preferred answers falls to `reward`: they become far less likely than they were.
+
+    A preference loss asks for the distance only, and large steps buy it by making both kinds of answers
+    unlikely. A reward of -10 at beta 0.1 is a hundred nats of an answer.
+    """
+    series = view.run.series.get("train/reward_chosen") or view.run.series.get("eval/reward_chosen")
+    values = _finite(series)
+    if series is None or len(values) < points:
+        return unknown("the reward of preferred answers was not logged")
+    last = float(np.median(values[-len(values) // 5 :]))
+    words = f"the reward of preferred answers ({series.raw}) ends at {last:.3g}"
+    seen: dict[str, Any] = {"value": float(f"{last:.4g}"), "threshold": reward}
+    if last <= reward:
+        return present(words, **seen, **_at(series, int(np.argmax(values <= reward))))
+    return absent(words, series=(series.name,), **seen)
+
+
+@probe()
+def preferences_by_heart(view: View, accuracy: float = 0.98, margin: float = 8.0, points: int = 8) -> Finding:
+    """All training pairs are told apart, by a margin of `margin`, and no held-out pairs are as well.
+
+    At that margin a pair costs less than a thousandth of a nat and teaches nothing more.
+    """
+    run = view.run
+    right, far = run.series.get("train/preference_accuracy"), run.series.get("train/preference_margin")
+    if right is None or far is None or min(len(_finite(right)), len(_finite(far))) < points:
+        return unknown("margin and accuracy of preferences were not logged")
+    end = {s.name: float(np.median(_finite(s)[-len(_finite(s)) // 3 :])) for s in (right, far)}
+    words = f"over the last third {right.raw} is {end[right.name]:.3g} and {far.raw} {end[far.name]:.3g}"
+    seen: dict[str, Any] = {"value": round(end[far.name], 3), "threshold": margin}
+    if end[right.name] < accuracy or end[far.name] < margin:
+        return absent(words, series=(right.name, far.name), **seen)
+    held = run.series.get("eval/preference_accuracy")
+    if held is not None and len(_finite(held)) and float(_finite(held)[-1]) >= 0.95:
+        return absent(f"{words}, and held-out pairs are told apart as well", series=(right.name,), **seen)
+    return present(words, **seen, **_at(far, int(np.argmax(_finite(far) >= margin))))

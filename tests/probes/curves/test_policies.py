@@ -1,0 +1,141 @@
+"""How policies move that are trained by returns or preferences: the three states of each symptom."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from traindoctor.engine.model import Reading, State
+from traindoctor.probes.run import Run
+
+from .._build import run, series
+from .._read import evidence
+
+AREAS = {"loss-zero": "loss", "loss-starts-at-chance": "relations", "grad-norm-grows-steadily": "gradients"}
+AREAS |= {"lr-very-small": "learning_rate", "lr-large": "learning_rate"}
+RNG = np.random.default_rng(4)
+N = 60
+T = np.arange(N) / N
+RISING = 20 + 180 * T + 6 * RNG.standard_normal(N)
+FLAT = 20 + 6 * RNG.standard_normal(N)
+LOST = np.where(T < 0.4, 20 + 400 * T, np.maximum(12, 180 - 900 * (T - 0.4))) + RNG.standard_normal(N)
+ENTROPY = -0.7 + 0.2 * T  # Stable-Baselines3 logs it as a loss
+GONE = -0.7 * np.exp(-12 * T)
+
+
+def read(made: Run, symptom: str) -> Reading:
+    """The reading of one symptom."""
+    return evidence(AREAS.get(symptom, "policies"), made)[symptom]
+
+
+def ppo(
+    returns: np.ndarray = RISING, kl: float = 0.01, clipped: float = 0.1, entropy: np.ndarray = ENTROPY
+) -> Run:
+    return run(
+        [
+            series("train/loss", 5 + RNG.standard_normal(N)),
+            series("train/reward", returns, raw="rollout/ep_rew_mean"),
+            series("train/loss/entropy", entropy, raw="train/entropy_loss"),
+            series("approx_kl", np.full(N, kl), raw="train/approx_kl"),
+            series("clip_fraction", np.full(N, clipped), raw="train/clip_fraction"),
+        ]
+    )
+
+
+def grpo(reward: np.ndarray, spread: np.ndarray, kl: np.ndarray) -> Run:
+    return run(
+        [
+            series("train/loss", 0.04 * kl),
+            series("train/reward", reward, raw="reward"),
+            series("reward_std", spread),
+            series("kl", kl),
+        ]
+    )
+
+
+def dpo(chosen: np.ndarray, margin: np.ndarray, right: float = 0.75) -> Run:
+    return run(
+        [
+            series("train/loss", np.log1p(np.exp(-margin))),
+            series("train/reward_chosen", chosen, raw="rewards/chosen"),
+            series("train/reward_rejected", chosen - margin, raw="rewards/rejected"),
+            series("train/preference_margin", margin, raw="rewards/margins"),
+            series("train/preference_accuracy", np.full(N, right), raw="rewards/accuracies"),
+        ]
+    )
+
+
+ZEROS = np.zeros(N)
+NEAR = 0.02 * np.exp(0.2 * RNG.standard_normal(N))
+AWAY = np.where(T < 0.6, 0.02, 0.02 * np.exp(40 * (T - 0.6)))
+LEARNS = 0.2 + 0.5 * T + 0.02 * RNG.standard_normal(N)
+USUAL = grpo(LEARNS, np.full(N, 0.3), NEAR)
+PAIRS = dpo(-0.5 * T, 1.5 * T)
+
+
+@pytest.mark.parametrize(
+    ("symptom", "sick", "well"),
+    [
+        ("policy-update-far", ppo(kl=0.6), ppo()),
+        ("policy-update-far", ppo(clipped=0.7), ppo()),
+        ("policy-entropy-gone", ppo(FLAT, entropy=GONE), ppo(RISING, entropy=GONE)),
+        ("return-never-rises", ppo(FLAT), ppo(RISING)),
+        ("return-lost", ppo(LOST), ppo(RISING)),
+        ("policy-leaves-reference", grpo(LEARNS, ZEROS + 0.3, AWAY), USUAL),
+        ("rewards-never-differ", grpo(ZEROS, ZEROS, NEAR), USUAL),
+        ("preference-rewards-zero", dpo(ZEROS, ZEROS), PAIRS),
+        ("chosen-answers-lost", dpo(-20 * T, 12 * T), PAIRS),
+        ("preferences-by-heart", dpo(-T, 12 * np.ones(N), 1.0), PAIRS),
+    ],
+)
+def test_policies(symptom: str, sick: Run, well: Run) -> None:
+    """Present in the sick run with a place, absent in one that learns, unknown where nothing is logged."""
+    found = read(sick, symptom)
+    assert found.state is State.PRESENT and found.where and found.series
+    assert read(well, symptom).state is State.ABSENT
+    classifier = run([series("train/loss", np.linspace(2.3, 0.1, N)), series("train/accuracy", T)])
+    assert read(classifier, symptom).state is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("symptom", "made"),
+    [
+        ("return-never-rises", ppo(np.full(N, 0.97))),  # at its ceiling from the start
+        ("return-never-rises", ppo(FLAT[:10])),
+        (
+            "rewards-never-differ",
+            grpo(np.r_[np.zeros(N // 2), np.ones(N // 2)], ZEROS, NEAR),
+        ),  # learned since
+        ("loss-zero", grpo(LEARNS, ZEROS + 0.3, ZEROS)),  # advantages sum to nothing
+        ("loss-starts-at-chance", dpo(ZEROS, ZEROS)),  # ln 2 is where the policy is its reference
+    ],
+)
+def test_what_cannot_be_told_of_policies(symptom: str, made: Run) -> None:
+    """What a policy that learns shows as well stays unknown."""
+    assert read(made, symptom).state is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("rate", "state"), [(5e-7, State.UNKNOWN), (5e-10, State.PRESENT), (1e-3, State.ABSENT)]
+)
+def test_small_rates_of_preferences(rate: float, state: State) -> None:
+    """5e-7 is usual for DPO; a thousandth of that moves nothing."""
+    made = run([*PAIRS.all_series], {"learning_rate": rate, "optimizer": "adamw"})
+    assert read(made, "lr-very-small").state is state
+
+
+@pytest.mark.parametrize(("rate", "state"), [(5e-7, State.ABSENT), (5e-5, State.PRESENT)])
+def test_large_rates_of_preferences(rate: float, state: State) -> None:
+    """What fine-tuning bears is large for preferences."""
+    made = run([*PAIRS.all_series], {"learning_rate": rate, "optimizer": "adamw"})
+    assert read(made, "lr-large").state is state
+
+
+def test_gradients_that_grow_late_are_no_sum() -> None:
+    """Gradients that are never cleared add up from the first step; a run that breaks grows when it breaks."""
+    loss = series("train/loss", 2.0 - T)
+    late = run([loss, series("grad_norm", np.where(T < 0.6, 1.0, np.exp(12 * (T - 0.6))))])
+    summed = run([loss, series("grad_norm", 1 + 40 * T**0.7)])
+
+    assert read(late, "grad-norm-grows-steadily").state is State.ABSENT
+    assert read(summed, "grad-norm-grows-steadily").state is State.PRESENT
