@@ -90,7 +90,7 @@ def examine(request: Request) -> Work:
     answered = answers.given(rules, request.answers, request.answers_file)
     run = open_quietly(request.run, "", request.quiet, scripts=request.scripts)
     stored, unused = answers.own(rules, request.run)
-    benchmark, repeats = benchmarks(request)
+    benchmark, repeats = benchmarks(request, run)
     run, benchmark = with_data(request, run, benchmark)
     evidence = readings(run, benchmark, rules.symptoms.values(), repeats)
     for some in (stored, answered):
@@ -160,16 +160,19 @@ def _first_of(problems: Sequence[str]) -> str:
     return f"{problems[0]}{rest}"
 
 
-def benchmarks(request: Request) -> tuple[Run | None, tuple[Run, ...]]:
+def benchmarks(request: Request, run: Run) -> tuple[Run | None, tuple[Run, ...]]:
     """Open the benchmark, and the further runs given that repeat it; what is none of these is said.
+
+    Where none is given, those count that lie beside the run and are called so (`npu/` and `gpu/`).
 
     The run is held against the first; its repeats show what chance does. Raises `Stop`, naming the benchmark
     that cannot be read.
     """
     paths = _different(request)
-    if not paths:
+    opened = [open_quietly(path, "benchmark ", request.quiet) for path in paths] or list(run.beside)
+    if not opened:
         return None, ()
-    first, *others = (open_quietly(path, "benchmark ", request.quiet) for path in paths)
+    first, *others = opened
     if not others:
         return first, ()
     from ..probes.benchmark.repeats import ends, of_one_recipe

@@ -194,6 +194,8 @@ class Run:
     data: DataSet | None = None  # the data files beside it, or that the user named; measured when asked for
     lists: tuple[DataList, ...] = ()  # of data files and samples
     fact_files: Mapping[str, str] = field(default_factory=dict)  # fact -> path of the file that says it
+    beside: tuple[Run, ...] = ()  # runs in the same directory whose names say that they are its benchmark
+    unfused: Run | None = None  # the run in the same directory whose name says that fusion was off
 
     def events_of(self, *kinds: EventKind) -> tuple[Event, ...]:
         """Return the events of these kinds, in order."""

@@ -20,7 +20,7 @@ from ..readers.config_file import clean
 from ..run import RANK_PART, Configured, Event, FileContent, Run, Series
 from ..scripts import project
 from ..settings import resolve
-from . import layout, names, segments, siblings, sides, stand_ins, starts
+from . import layout, names, roles, segments, siblings, sides, stand_ins, starts
 from .contents import Progress, Read, apart, checkpoint_files, read_all, read_monitored
 from .context import MIN_POINTS, context_of, facts_of, format_of, optimizer_of, predicts_tokens
 from .epoch_axis import by_epochs
@@ -73,9 +73,30 @@ def open_run(
     not_read = [(file, why) for file, why in not_read if file not in recognised]
     logged = {c.path for c in contents if c.content.histograms}
     summaries = tuple(f for f in files if f.path in logged)
-    return _Assembly(
-        path, contents, tuple(not_read), notes, tuple(f for f, _ in saved), dumped, summaries
-    ).run()
+    told = roles.sides(contents, [f.path for f in (*files, *dumped)])
+
+    def made(foreign: frozenset[str] = frozenset(), said: Iterable[str] = ()) -> Run:
+        """The run of all files but these."""
+        return _Assembly(
+            path,
+            [c for c in contents if c.path not in foreign],
+            tuple(not_read),
+            [*notes, *said],
+            tuple(f for f, _ in saved if f.path not in foreign),
+            tuple(f for f in dumped if f.path not in foreign),
+            tuple(f for f in summaries if f.path not in foreign),
+        ).run()
+
+    if told is None:
+        return made()
+    others = []
+    for name, foreign in told.others:
+        other = made(foreign)
+        others.append(replace(other, info=replace(other.info, path=f"{shown}/{name}")))
+    listed = " and ".join(f"{name}{'' if '.' in name.rpartition('/')[2] else '/'}" for name, _ in told.others)
+    taken = "the run without operator fusion" if told.fusion else "its benchmark"
+    run = made(told.foreign, [f"{listed} beside it is taken for {taken}"])
+    return replace(run, unfused=others[0]) if told.fusion else replace(run, beside=tuple(others))
 
 
 def _added(beside: Mapping[str, FileContent], there: Iterable[Read]) -> Iterator[Read]:

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from ...engine.model import ComparedOperator, DumpComparison, Place
+from ..assembly import roles
 from ..curves.scale_history import told
 from ..curves.scaler import scale
 from ..files import RunFile
@@ -32,7 +33,7 @@ LEAST_SAME = 3
 MOST_ELEMENTS = 2_000_000_000  # values that are looked at where statistics do not tell
 
 
-_NUMBERED = re.compile(r"(?i)(?:^|/)([a-z_-]*(?:debug|run|repeat|rerun|time|try|trial)[_-]?)(\d{1,2})(?:/|$)")
+_NUMBERED = re.compile(r"(?i)(?:^|/)([\w-]*?(?:debug|run|repeat|rerun|time|try|trial)[_-]?)(\d{1,2})(?:/|$)")
 
 
 @lru_cache(maxsize=4)
@@ -59,6 +60,12 @@ def compared(run: Run, benchmark: Run | None) -> DumpComparison | None:
     labels = {d.label for d in mine}
     if labels & BENCHMARKS and labels - {*BENCHMARKS, "overflow_decode"}:
         return compare_dumps(mine, mine, run.info.path, run.info.path)
+    sides = {d.path: roles.of(d.path) for d in mine}
+    if set(sides.values()) == {"run", "benchmark"}:  # `npu_dump/` beside `gpu_dump/`
+        ours, others = ([d for d in mine if sides[d.path] == role] for role in ("run", "benchmark"))
+        return compare_dumps(
+            ours, others, f"{run.info.path}/{ours[0].path}", f"{run.info.path}/{others[0].path}"
+        )
     tables = [f for f in run.dump_files if _is_comparison(f)]
     return judge_files(tables, run.info.path) if tables else None
 

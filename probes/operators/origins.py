@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
-from ...engine.model import Place
+from ...engine.model import ComparedOperator, Place
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
-from ..tensors.knowledge import knowledge, plain
+from ..tensors.knowledge import is_fused, knowledge, plain
 from .dumps import NO_DUMP, TO_BLAME, by_bits, comparison, overflowed, repeated, sums_agree
+from .falls import fallen
 from .zeros import ALWAYS_FINITE, meets_zero
 
 # They bring a batch into the graph; nothing is computed in them.
 SOURCES = frozenset(
     {"getnext", "iteratorgetnext", "getnextfromqueue", "dynamicgetnext", "queuedequeue", "dequeue"}
-)
-_FUSED = re.compile(
-    r"fus(?:ed|ion)|flash|^npu(?:rmsnorm|swiglu|rotarymul|geglu|dropouta)|promptattention", re.IGNORECASE
 )
 
 
@@ -81,16 +77,17 @@ def fused_bad(view: View) -> Finding:
     found = comparison(view)
     if found is None:
         return unknown("no operators were compared")
-    if found.kind not in TO_BLAME or found.first is None or by_bits(found):
-        return unknown(found.verdict)
-    kind = plain(found.first.kind)
-    if not _FUSED.search(kind):
-        return absent(f"{found.first.name} is no fused operator")
+    to_blame = found.first if found.kind in TO_BLAME and not by_bits(found) else None
+    first = to_blame or fallen(found)
+    if not isinstance(first, ComparedOperator):
+        return unknown(first if first and not found.verdict else found.verdict)
+    if not is_fused(first.kind):
+        return absent(f"{first.name} is no fused operator")
     return present(
-        f"{found.first.name}, a fused operator, gives other outputs from inputs that agree",
-        value=found.first.output_error,
-        step=found.first.step,
-        where=(Place(found.first.name, rank=found.first.rank),),
+        f"{first.name}, a fused operator, gives other outputs from inputs that agree",
+        value=first.output_error,
+        step=first.step,
+        where=(Place(first.name, rank=first.rank),),
     )
 
 

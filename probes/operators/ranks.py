@@ -24,6 +24,7 @@ from .dumps import NO_DUMP, dumps, monitored
 
 EQUAL = 1e-5  # relative, of figures that a dump may have rounded
 MONITOR_BEFORE, MONITOR_AFTER = "param_origin", "param_updated"
+REDUCED = "grad_reduced"
 _PARTS = re.compile(
     r"(?:^|_)(?:tensor|pipeline|context|expert)_(?:model_)?parallel(?:_size)?$|^(?:tp|pp|cp|ep)(?:_size)?$"
     r"|^model_parallel(?:_size)?$|zero_stage|sharding_(?:stage|degree)|^fsdp",
@@ -108,6 +109,38 @@ def _groups(ranks: dict[int, _Weights], names: set[str]) -> tuple[list[list[int]
     return groups, apart
 
 
+def _replicas(
+    run: Run,
+    held: dict[tuple[int, bool], dict[int, _Weights]],
+    key: tuple[int, bool],
+    ranks: dict[int, _Weights],
+    names: set[str],
+) -> bool:
+    """Whether ranks hold one model each although their weights differ.
+
+    Parts of one model never were equal, and their gradients are not: weights that agreed in an earlier
+    step, or gradients that agree after they were exchanged, are those of replicas.
+    """
+    for (step, _), weights in held.items():
+        if step < key[0] and weights.keys() >= ranks.keys():
+            before = {rank: weights[rank] for rank in ranks}
+            known = all(set(w) >= names for w in before.values())
+            if known and len(_groups(before, names)[0]) == 1:
+                return True
+    reduced: dict[int, _Weights] = {}
+    for dump in monitored(run):
+        if dump.rank in ranks and dump.step == key[0]:
+            for operator in dump.operators:
+                if operator.kind == REDUCED:
+                    for tensor in operator.outputs:
+                        reduced.setdefault(dump.rank, {})[operator.name] = tensor, dump.path
+    if reduced.keys() != ranks.keys():
+        return False
+    shared = set.intersection(*(set(w) for w in reduced.values()))
+    told = all(_figures(weights[n][0]) is not None for weights in reduced.values() for n in shared)
+    return len(shared) >= 2 and told and len(_groups(reduced, shared)[0]) == 1
+
+
 def _apart(view: View, initial: bool) -> Finding:
     held = _held(view.run)
     places = sorted((k for k, v in held.items() if k[1] is initial and len(v) > 1), key=lambda k: k[0])
@@ -126,7 +159,8 @@ def _apart(view: View, initial: bool) -> Finding:
         groups, name = _groups(ranks, names)
         if len(groups) == 1:
             continue
-        if split is None and len(Counter(map(len, groups)).keys()) == 1:
+        parts = split is None and len(Counter(map(len, groups)).keys()) == 1
+        if parts and not _replicas(view.run, held, key, ranks, names):
             return unknown("the ranks' weights differ, and nothing tells whether they are parts of one model")
         rank = min(groups, key=len)[0] if len(groups) < len(ranks) else groups[1][0]
         said = name.partition(": ")[2] or name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -11,7 +12,7 @@ from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
 from ..tensors.fusion_result import Rule, effective
 from ..tensors.names import SEARCH
-from .search import BadState, Progress, Search, from_json, progress
+from .search import BadState, Measure, Progress, Search, from_json, measure, progress
 
 MAX_STATE = 64 * 1024**2
 
@@ -39,16 +40,63 @@ def rules_in_effect(run: Run) -> tuple[Rule, ...]:
     return tuple(effective(run.dump_files)[0])
 
 
-@probe()
-def off_better(view: View) -> Finding:
-    """A search compared the run with one without fusion: it begins only where that one ends better.
+_FUSION = re.compile(r"fus(?:ed|ion)", re.IGNORECASE)
+LEAST_SETTINGS = 8  # that two runs share, so that one recipe can be told
 
-    Present from then on, with the rule once it is found; a search whose results contradict each other, or
-    scatter, says nothing.
+
+def _switched(run: Run) -> tuple[dict[str, object], set[str]]:
+    """Settings of a run without those of fusion, and the switches that turn fused operators on."""
+    rest: dict[str, object] = {}
+    on: set[str] = set()
+    for setting in run.raw_settings:
+        key = setting.key.rsplit(".", 1)[-1]
+        if not _FUSION.search(key):
+            rest[setting.key] = setting.value
+        elif setting.value is True:
+            on.add(key)
+    return rest, on
+
+
+def _without(view: View) -> tuple[Run, str] | None:
+    """A run that is the same but for operator fusion, and in words why; None: there is none."""
+    if view.run.unfused is not None:
+        return view.run.unfused, "operator fusion"
+    if view.benchmark is None:
+        return None
+    mine, on = _switched(view.run)
+    theirs, off = _switched(view.benchmark)
+    if len(mine) < LEAST_SETTINGS or mine != theirs or not on > off:
+        return None
+    return view.benchmark, ", ".join(sorted(on - off)[:4])
+
+
+def _told(view: View, absolute: float, relative: float) -> Finding | None:
+    """What a run without fusion beside this one, or as its benchmark, says."""
+    found = _without(view)
+    if found is None:
+        return None
+    off, switch = found
+    ends = measure(view.run, off, None, absolute=absolute, relative=relative)
+    if not isinstance(ends, Measure):
+        return unknown(f"whether fusion harms cannot be told: {ends}")
+    words = f"{ends.quantity} ends at {ends.on:.4g} with {switch} and at {ends.off:.4g} without"
+    if ends.gap <= ends.margin:
+        return absent(f"{words}, no better than noise ({ends.margin:.2g})", value=ends.gap)
+    return present(words, value=ends.gap, series=(ends.quantity,))
+
+
+@probe()
+def off_better(view: View, absolute: float, relative: float) -> Finding:
+    """A run without operator fusion ends better: by a search, or by one that lies there and is called so.
+
+    A search begins only where the run without fusion ends better. Present from then on, with the rule once it
+    is found; a search whose results contradict each other, or scatter, says nothing. `absolute` is the
+    tolerance of shares such as accuracy, `relative` that of every other quantity.
     """
     found = searches(view.run)
     if not found:
-        return unknown("no run with operator fusion switched off was compared (`diagnose fusion`)")
+        told = _told(view, absolute, relative)
+        return told or unknown("no run with operator fusion switched off was compared (`diagnose fusion`)")
     file, search, where = found[-1]
     if where.state in ("contradiction", "noise"):
         return unknown(f"the search for a fusion rule came to no result: {where.state}")
@@ -60,3 +108,10 @@ def off_better(view: View) -> Finding:
     if ends.gap <= ends.margin:
         return absent(f"{words}, no better than noise ({ends.margin:.2g})", **seen)
     return present(words, **seen)
+
+
+@probe()
+def off_far_better(view: View, absolute: float, relative: float) -> Finding:
+    """The run without operator fusion, the same in all else, ends far better: beyond what chance does."""
+    told = _told(view, absolute, relative)
+    return told or unknown("no run with operator fusion switched off lies here")

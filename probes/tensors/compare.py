@@ -250,7 +250,8 @@ class Judge:
             others = foreigners(walk.run, walk.benchmark)
             for one in walk.matches:
                 if one.run is not None and one.benchmark is not None:
-                    self.pairs[id(one)] = [_measured(p) for p in paired(one.run, one.benchmark, others)]
+                    loose = others or one.replaced
+                    self.pairs[id(one)] = [_measured(p) for p in paired(one.run, one.benchmark, loose)]
                     mine = [p for p in self.pairs[id(one)] if p.comparable and not p.same_digest]
                     wanted += mine
                     foreign |= {id(p) for p in mine if others}

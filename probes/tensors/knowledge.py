@@ -10,6 +10,10 @@ from importlib.resources import files
 
 from .numbers import type_of
 
+_FUSED = re.compile(
+    r"fus(?:ed|ion)|flash|^npu(?:rmsnorm|swiglu|rotarymul|geglu|dropouta)|promptattention", re.IGNORECASE
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tolerances:
@@ -37,6 +41,7 @@ class Knowledge:
     collective: frozenset[str]
     collective_families: frozenset[str]
     uninitialised: frozenset[str]
+    inserted: frozenset[str]
     masks: frozenset[str]
     named_inputs: Mapping[str, Mapping[str, str]]
     setting_names: Mapping[str, str]
@@ -72,9 +77,18 @@ class Knowledge:
             role == "input" and real and index in self.weights.get(self.kind(kind), ())
         )
 
+    def is_inserted(self, name: str) -> bool:
+        """Whether graph compilers put it in by themselves: it computes nothing."""
+        return plain(name) in self.inserted
+
     def is_uninitialised(self, name: str) -> bool:
         """Whether its result is memory that nobody has written yet."""
         return plain(name) in self.uninitialised
+
+
+def is_fused(kind: str) -> bool:
+    """Whether an operator does by its name what several do elsewhere."""
+    return _FUSED.search(plain(kind)) is not None
 
 
 def plain(name: str) -> str:
@@ -100,6 +114,7 @@ def knowledge() -> Knowledge:
         frozenset(table["collective"]),
         frozenset(table["collective_families"]),
         frozenset(table["uninitialised"]),
+        frozenset(table["inserted"]),
         frozenset(table["masks"]),
         {op: {str(i): n for i, n in names.items()} for op, names in table["named_inputs"].items()},
         table["setting_names"],

@@ -107,6 +107,10 @@ def locate(places: Sequence[Place], limits: Tolerances) -> Start | None:
     beside: list[Operator] = []
     grows: Start | None = None
     seen = False  # an operator whose outputs agree
+    before = (
+        0.0  # the largest error of outputs so far, of which an operator without recorded inputs takes some
+    )
+    stood_in: set[tuple[str, str]] = set()  # kinds that stood for each other, and agreed
     for index, place in enumerate(places):
         known = knowledge()
         operator = place.operator
@@ -115,12 +119,15 @@ def locate(places: Sequence[Place], limits: Tolerances) -> Start | None:
         if place.match.run is None or place.match.benchmark is None:
             if place.match.run is not None and _makes_non_finite(place.match.run):
                 return Start(index, "non-finite")
-            beside.append(operator)
+            if not known.is_inserted(operator.kind):
+                beside.append(operator)
             continue
         inputs_bad, outputs_bad = bad(place.inputs), bad(place.outputs)
         if not inputs_bad and outputs_bad and operator.direction != "state":
             kind = _kind(place)
-            grown = error(place.outputs) > limits.growth * error(place.inputs)
+            if kind == "replaced" and _kinds(place) in stood_in:
+                kind = "operator"
+            grown = error(place.outputs) > limits.growth * (error(place.inputs) if place.inputs else before)
             if kind != "operator" or grown:
                 return Start(index, kind, _first(place.outputs), tuple(beside))
             grows = grows or Start(index, "grows", _first(place.outputs))
@@ -137,7 +144,15 @@ def locate(places: Sequence[Place], limits: Tolerances) -> Start | None:
         else:
             seen = seen or bool(place.outputs)
             beside.clear()
+            if place.match.replaced and place.outputs:
+                stood_in.add(_kinds(place))
+        before = max(before, error(place.outputs))
     return grows
+
+
+def _kinds(place: Place) -> tuple[str, str]:
+    mine, theirs = place.match.run, place.match.benchmark
+    return (mine.kind if mine else "", theirs.kind if theirs else "")
 
 
 def _all_bad(tensors: Sequence[ComparedTensor]) -> list[ComparedTensor]:

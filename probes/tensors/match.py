@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from .knowledge import knowledge
+from .knowledge import is_fused, knowledge
 from .model import Dump, Operator
 
 SMALL = 3000  # operators of a gap that are aligned exactly
@@ -184,8 +184,17 @@ def _gap(left: Sequence[Operator], right: Sequence[Operator], foreign: bool) -> 
     """What is left over at one place: operators that stand for each other, in order, and the rest."""
     rest = list(right)
     found: list[Match] = []
+    parts = len(left) != len(right) and 1 in (len(left), len(right)) and not foreign
+    fused = parts and is_fused((left if len(left) == 1 else right)[0].kind)
+    if fused and len(right) == 1:  # a fused operator gives what the last of its parts gives
+        last = max((n for n, one in enumerate(left) if _stand_in(one, right[0])), default=None)
+        if last is not None:
+            pair = Match(left[last], right[0], replaced=_differs(left[last], right[0]))
+            return [*(Match(o, None) for o in left[:last]), pair, *(Match(o, None) for o in left[last + 1 :])]
     for operator in left:
         able = [n for n, other in enumerate(rest) if _stand_in(operator, other)]
+        if fused:
+            able.reverse()
         if foreign:  # each framework updates weights by operators of its own
             able = [n for n in able if operator.direction != "optimizer" or not _differs(operator, rest[n])]
             able.sort(key=lambda n: _differs(operator, rest[n]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..files import RunFile
+from .ptdbg import is_ptdbg
 from .torch_h5 import is_torch_h5
 
 # Names that no other tool writes; without one of them nothing is taken for part of a dump.
@@ -27,6 +28,14 @@ _MONITORED = re.compile(
     r"^(?:actv|actv_grad|grad_unreduced|grad_reduced|param_origin|param_updated|exp_avg|exp_avg_sq)_\d+-\d+\.csv$"
 )
 _COMPARED = re.compile(r"^(?:.*[._-])?(?:compare_)?result[._-].*\.(?:csv|xlsx)$", re.I)  # tools' comparisons
+# msprobe's tests of single operators, and of gradients.
+CHECKED = re.compile(
+    r"^(?:(?:accuracy_checking|api_precision_compare)_(?:result|details)\w*|free_benchmark)\.csv$", re.I
+)
+SUMMED = re.compile(r"^grad_summary_(\d{1,9})\.csv$")  # of grad_probe
+SIMILAR = re.compile(r"^\ufeff?step,similarity\r?\n")  # by content
+RECORDED = frozenset({"dataset.json", "weight.json"})  # of config_check: figures of batches and weights
+_CHECK_COLUMNS = ("api name", "api_name")
 _JSON = frozenset({"stack.json", "construct.json"})
 SEARCH = '"traindoctor-fusion-search"'  # the state of a search for a guilty fusion rule
 
@@ -51,12 +60,22 @@ def _by_content(file: RunFile) -> bool:
         return '"task"' in start and '"level"' in start
     if file.name == "fusion_result.json":
         return '"graph_fusion"' in file.head_text or '"ub_fusion"' in file.head_text
-    if file.suffix == ".json":
+    if file.suffix == ".json" and file.name not in RECORDED:
         return SEARCH in file.head_text[:512]
     if file.name == "statistic.csv":
         return file.head_text.startswith("Op Type,Op Name,")
     if _MONITORED.match(file.name):
         return file.head_text.startswith("vpp_stage,name,step,")
+    if CHECKED.match(file.name):
+        return any(c in file.head_text.partition("\n")[0].lower() for c in _CHECK_COLUMNS)
+    if file.name in RECORDED:
+        return '"norm"' in file.head_text and '"max"' in file.head_text and "/step" in f"/{file.path}"
+    if is_ptdbg(file):
+        return True
+    if SUMMED.match(file.name):
+        return file.head_text.startswith("param_name,")
+    if file.suffix == ".csv" and SIMILAR.match(file.head_text):
+        return True
     return is_comparison(file)
 
 

@@ -41,6 +41,7 @@ class _Row:
     figures: TensorFigures | None
     source: str = ""
     time: int = 0
+    kind: str = ""  # where a column tells it
     argument: tuple[str, Scalar, Scalar] | None = None  # a scalar argument instead of a tensor
 
 
@@ -139,7 +140,10 @@ def _operator(
     side: int,
 ) -> Operator:
     kind, direction, module = msprobe.told(name)
-    if "/" in name or kind == name:
+    told = next((r.kind for r in members if r.kind), "")
+    if told:
+        kind, direction = told, mindspore.direction(told, name)
+    elif "/" in name or kind == name:
         kind = name.rpartition("/")[2].rpartition("_")[2].partition("-op")[0] or name
         direction = mindspore.direction(kind, name)
     tensors = [t for t in held if t is not None]
@@ -297,7 +301,7 @@ def _of_cann(row: _Cells, left: str, right: str) -> _Row | None:
             max_rel=row.number("MaxRelativeError"),
             mean_rel=row.number("MeanRelativeError"),
         )
-    return _Row(mine, theirs, Pair(*tensors), figures)
+    return _Row(mine, theirs, Pair(*tensors), figures, kind=row.text("OpType"))
 
 
 def _angle(cosine: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,15 @@ def test_what_meets_a_zero_is_no_overflow(tmp_path: Path) -> None:
 def test_numbers_that_grow_too_large(tmp_path: Path) -> None:
     statistics(tmp_path, SOUND, ("Mul", [("41000.0", "-38000.0")], BAD))
     assert stated(tmp_path, "dump-first-bad-operator", "dump-zero-met") == ["present", "absent"]
+
+
+def test_repeats_by_the_number_of_the_run(tmp_path: Path) -> None:
+    """Other digits in the folder's name (`md5_run1`) do not hide which run it is."""
+    for name in ("net_md5_run1", "net_md5_run2"):
+        place = tmp_path / name / "step0" / "rank0"
+        place.mkdir(parents=True)
+        entry = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "md5": "12ab34cd"}
+        data = {"Torch.add.0.forward": {"input_args": [entry], "output": [entry]}}
+        (place / "dump.json").write_text(json.dumps({"task": "statistics", "level": "L1", "data": data}))
+
+    assert stated(tmp_path, "deterministic-rerun-differs") == ["absent"]

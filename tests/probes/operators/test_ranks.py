@@ -154,3 +154,17 @@ def test_masks_write_the_limit(tmp_path: Path) -> None:
         content = {"task": "statistics", "level": "L1", "framework": "pytorch", "data": {name: entry}}
         (place / "dump.json").write_text(json.dumps(content))
         assert state(tmp_path, "dump-half-at-limit") == expected
+
+
+def test_replicas_of_equal_groups(tmp_path: Path) -> None:
+    """Weights that agreed before, or gradients that agree after the exchange, are no parts of one model."""
+    before = monitored(tmp_path / "a", "param_origin", [[5.0] * 4, [5.2, 5.2, 5.4, 5.4]])
+    parts = monitored(tmp_path / "b", "param_origin", [[5.0, 5.0, 6.0, 6.0], [5.2, 5.2, 6.2, 6.2]])
+    reduced = monitored(tmp_path / "c", "param_origin", [[5.0, 5.0, 6.0, 6.0]])
+    for rank in range(4):
+        rows = "".join(f'0,{n}.weight,1,-1,0.1,0,2.5,0,0.0,"[8, 8]",torch.float32\n' for n in "ab")
+        (reduced / f"Nov21_13-07-05-rank{rank}-abc{rank}" / "grad_reduced_1-1.csv").write_text(MONITOR + rows)
+
+    assert state(before, "dump-replicas-differ") == "present"
+    assert state(parts, "dump-initial-ranks-differ") == "unknown"
+    assert state(reduced, "dump-initial-ranks-differ") == "present"

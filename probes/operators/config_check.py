@@ -1,0 +1,114 @@
+"""What msprobe's config_check recorded of both sides: figures of the first batches and of the weights.
+
+`dataset/step<n>/rank<r>/dataset.json` and `weights/step<n>/rank<r>/weight.json` hold max, min, mean and norm
+by name. The tool itself asks for equal figures, which two devices never have; here their scale counts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from ...engine.model import Place
+from ..assembly import roles
+from ..files import RunFile
+from ..registry import Finding, View, absent, present, probe, unknown
+from ..run import Run
+from ..tensors.layout import numbered
+
+MAX_JSON = 64 * 1024**2
+LEAST = 2  # weights
+MOST = 0.5  # share of the weights whose scale has to be another
+_Figures = dict[str, dict[str, float]]
+
+
+@lru_cache(maxsize=4)
+def _recorded(run: Run, name: str) -> tuple[RunFile, _Figures] | None:
+    """The figures of the earliest step of the lowest rank."""
+    found = []
+    for file in run.dump_files:
+        if file.name == name and file.size <= MAX_JSON and roles.of(file.path) != "benchmark":
+            found.append((numbered(file, "step") or 0, numbered(file, "rank") or 0, file.path, file))
+    for *_, file in sorted(found, key=lambda f: f[:3]):
+        try:
+            figures = dict(_leaves(json.loads(file.read_text()), ""))
+        except (OSError, ValueError, RecursionError):
+            continue
+        if figures:
+            return file, figures
+    return None
+
+
+def _leaves(value: Any, at: str, depth: int = 0) -> Iterator[tuple[str, dict[str, float]]]:
+    if not isinstance(value, dict) or depth > 12:
+        return
+    if {"max", "min", "norm"} <= value.keys():
+        numbers = {k: v for k, v in value.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+        if {"max", "min"} <= numbers.keys() and all(map(math.isfinite, numbers.values())):
+            yield at, numbers
+        return
+    for key, inner in value.items():
+        yield from _leaves(inner, f"{at}.{key}" if at else str(key), depth + 1)
+
+
+def _pairs(
+    view: View, name: str
+) -> tuple[RunFile, dict[str, tuple[dict[str, float], dict[str, float]]]] | None:
+    mine = _recorded(view.run, name)
+    theirs = None if view.benchmark is None else _recorded_of(view.benchmark, name)
+    if mine is None or theirs is None:
+        return None
+    return mine[0], {k: (mine[1][k], theirs[k]) for k in mine[1] if k in theirs}
+
+
+def _recorded_of(benchmark: Run, name: str) -> _Figures | None:
+    found = [f for f in benchmark.dump_files if f.name == name and f.size <= MAX_JSON]
+    for file in sorted(found, key=lambda f: (numbered(f, "step") or 0, numbered(f, "rank") or 0, f.path)):
+        try:
+            return dict(_leaves(json.loads(file.read_text()), ""))
+        except (OSError, ValueError, RecursionError):
+            continue
+    return None
+
+
+@probe()
+def batches_of_other_scale(view: View, ratio: float) -> Finding:
+    """The first batch spans `ratio` times as much as the benchmark's, or the other way round."""
+    found = _pairs(view, "dataset.json")
+    if found is None or not found[1]:
+        return unknown("no figures of the first batches (msprobe config_check) lie on both sides")
+    file, pairs = found
+    for name, (mine, theirs) in pairs.items():
+        spans = [f["max"] - f["min"] for f in (mine, theirs)]
+        if min(spans) <= 0:
+            continue
+        if max(spans) / min(spans) >= ratio:
+            return present(
+                f"input {name} of the first batch reaches from {mine['min']:.4g} to {mine['max']:.4g},"
+                f" in the benchmark from {theirs['min']:.4g} to {theirs['max']:.4g}",
+                value=spans[0] / spans[1],
+                threshold=ratio,
+                where=(Place(file.path),),
+            )
+    return absent(f"{len(pairs)} inputs of the first batch have the benchmark's range", threshold=ratio)
+
+
+@probe()
+def weights_of_other_scale(view: View, ratio: float) -> Finding:
+    """Before the first step more than half of the weights have a norm off the benchmark's by `ratio`."""
+    found = _pairs(view, "weight.json")
+    pairs = (
+        {} if found is None else {k: p for k, p in found[1].items() if all(f.get("norm", 0) > 0 for f in p)}
+    )
+    if found is None or len(pairs) < LEAST:
+        return unknown("no figures of the first weights (msprobe config_check) lie on both sides")
+    off = [k for k, (a, b) in pairs.items() if max(a["norm"] / b["norm"], b["norm"] / a["norm"]) >= ratio]
+    text = f"{len(off)} of {len(pairs)} weights have another scale than the benchmark's before the first step"
+    if len(off) > MOST * len(pairs):
+        mine, theirs = pairs[off[0]]
+        more = f" ({off[0]}: norm {mine['norm']:.4g}, in the benchmark {theirs['norm']:.4g})"
+        return present(text + more, value=len(off), where=(Place(found[0].path),))
+    return absent(text, value=len(off))

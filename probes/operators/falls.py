@@ -1,0 +1,91 @@
+"""The first operator whose cosine against the benchmark falls, however much rounding lies before it.
+
+precision_tool's `vcs -c 0.98` lists what lies below that cosine. In a whole network rounding grows from layer
+to layer, so that the first difference beyond a type's own rounding may stand far before the operator that is
+wrong.
+"""
+
+from __future__ import annotations
+
+from ...engine.model import ComparedOperator, ComparedTensor, DumpComparison, Place
+from ..registry import Finding, View, absent, present, probe, unknown
+from ..tensors.knowledge import knowledge
+from .dumps import CLEAN, OTHER_CALL, _missing, comparison
+
+LOADED = 3  # operators with weights that agree: then both sides hold the same weights
+GROWTH = 10.0  # times that the angle opens from the inputs to the outputs (msprobe's warning rule)
+
+
+def _cosine(tensors: list[ComparedTensor]) -> float | None:
+    """The least cosine among these; None where none is known."""
+    found = [t.figures.cosine for t in tensors if t.figures is not None and t.figures.cosine is not None]
+    return min(found) if found else None
+
+
+def _side(one: ComparedOperator, *roles: str) -> list[ComparedTensor]:
+    return [t for t in one.tensors if t.name.partition(".")[0] in roles]
+
+
+def _holds_weights(one: ComparedOperator, inputs: list[ComparedTensor]) -> bool:
+    """Whether an operator takes weights of which nothing is recorded: these may be what differs."""
+    return knowledge().kind(one.kind) in knowledge().weights and len(inputs) < 2
+
+
+def fallen(found: DumpComparison) -> ComparedOperator | str:
+    """The first operator that falls below the guide's cosine from inputs above it; or why none is named."""
+    limit = knowledge().tolerances.cosine
+    known = knowledge()
+    lowest = 1.0  # of the outputs before, where an operator's own inputs are not recorded
+    rank: object = None
+    asked = weighted = 0
+    for one in found.operators:
+        if (one.rank, one.step) != rank:
+            lowest, rank = 1.0, (one.rank, one.step)
+        outputs = _cosine(_side(one, "output"))
+        if outputs is None or one.state == "unmatched":
+            continue
+        asked += 1
+        inputs = _side(one, "input", "parameter")
+        into = _cosine(inputs)
+        into = lowest if into is None else into
+        if into < limit:
+            return f"{one.name} is given inputs of cosine {into:.4g}"
+        if outputs < limit and GROWTH * (1 - into) < 1 - outputs:
+            if known.is_random(one.kind) or known.is_collective(one.name, one.kind):
+                return f"{one.name}, whose values others make, is the first below cosine {limit:g}"
+            if known.is_uninitialised(one.kind) or (_holds_weights(one, inputs) and weighted < LOADED):
+                return (
+                    f"{one.name} is the first below cosine {limit:g}, and not all that it takes is recorded"
+                )
+            if found.kind in OTHER_CALL and found.first is not None and found.first.name == one.name:
+                return found.verdict
+            return one
+        if outputs < limit:
+            return f"the cosine comes down to {outputs:.4g} at {one.name} little by little"
+        weighted += known.kind(one.kind) in known.weights
+        lowest = min(lowest, outputs)
+    return f"no output lies below cosine {limit:g}" if asked else "no cosine is recorded"
+
+
+@probe()
+def cosine_falls(view: View) -> Finding:
+    """An operator's outputs lie below the guide's cosine (rules/porting/operators.yaml), its inputs above."""
+    found = comparison(view)
+    if found is None:
+        return unknown(_missing(view))
+    one = fallen(found)
+    if isinstance(one, ComparedOperator):
+        cosine = _cosine(_side(one, "output"))
+        return present(
+            f"{one.name} is the first below the guide's cosine: {cosine:.4g} from inputs above it",
+            value=cosine,
+            threshold=knowledge().tolerances.cosine,
+            step=one.step,
+            where=(Place(one.source.partition(": ")[0] or one.name, rank=one.rank),),
+        )
+    clean = found.kind in CLEAN or one.startswith("no output")
+    return (
+        absent(one)
+        if clean and not found.from_statistics and one != "no cosine is recorded"
+        else unknown(one)
+    )

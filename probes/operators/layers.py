@@ -1,0 +1,143 @@
+"""Where gradients part from the benchmark's on their way back: they agree behind one layer, not before it.
+
+Read are msprobe's grad_probe (`grad_summary_<step>.csv` of both sides, or its table of equal signs for each
+parameter, `<parameter>.csv` with `step,similarity`) and its monitor. Parameters stand there in the order of
+the model.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from ..assembly import layout, roles
+from ..files import RunFile
+from ..registry import Finding, View, absent, present, probe, unknown
+from ..run import RANK_PART, Run
+from ..tensors.names import SIMILAR, SUMMED
+from ..tensors.npy import Unreadable
+from ..tensors.sheet import rows
+
+LEAST = 3  # parameters on each side of the place
+PURE = 0.9  # share of each side that has to be of one kind
+_Norms = dict[str, float]
+
+
+def _table(file: RunFile) -> list[dict[str, str]]:
+    try:
+        table = rows(file)
+        header = [cell.strip("\ufeff ") for cell in next(table, [])]
+        return [dict(zip(header, map(str.strip, cells), strict=False)) for cells in table]
+    except (Unreadable, OSError):
+        return []
+
+
+def _float(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+@lru_cache(maxsize=4)
+def _summaries(run: Run) -> dict[tuple[str | None, float], _Norms]:
+    """The norm of each parameter's gradient, by side (as the path tells it) and step."""
+    found: dict[tuple[str | None, float], _Norms] = {}
+    for file in run.dump_files:
+        told = SUMMED.match(file.name)
+        if told is None:
+            continue
+        norms = {
+            r["param_name"]: n
+            for r in _table(file)
+            if "param_name" in r and (n := _float(r.get("norm"))) is not None
+        }
+        found.setdefault((roles.of(file.path), float(told[1])), norms)
+    return found
+
+
+def _watched(run: Run) -> dict[float, _Norms]:
+    """The same of msprobe's monitor, of one rank."""
+    found: dict[float, _Norms] = {}
+    for one in run.all_series:
+        if one.group == RANK_PART and one.raw.startswith("grad_norm/"):
+            for step, value in zip(one.steps.tolist(), one.values.tolist(), strict=True):
+                found.setdefault(step, {}).setdefault(one.raw.removeprefix("grad_norm/"), value)
+    return found
+
+
+def _sides(view: View) -> tuple[Mapping[float, _Norms], Mapping[float, _Norms]]:
+    """Norms by step, of the run and of the benchmark."""
+    own = _summaries(view.run)
+    beside = {step: n for (side, step), n in own.items() if side == "benchmark"}
+    mine = {step: n for (side, step), n in own.items() if side != "benchmark"} or _watched(view.run)
+    if view.benchmark is not None:
+        given = {step: n for (_, step), n in _summaries(view.benchmark).items()} or _watched(view.benchmark)
+        return mine, given or beside
+    return mine, beside
+
+
+def _signs(run: Run) -> dict[str, float]:
+    """The share of equal signs of each parameter's gradient at the first step."""
+    found: dict[str, float] = {}
+    for file in sorted(run.dump_files, key=lambda f: layout.natural(f.path)):
+        if SIMILAR.match(file.head_text) and not file.name.startswith("similarities"):
+            first = next(iter(_table(file)), {})
+            value = _float(first.get("similarity"))
+            if value is not None:
+                found.setdefault(file.name.removesuffix(".csv"), value)
+    return found
+
+
+def _place(states: Sequence[bool | None]) -> int | None:
+    """The first index from which gradients agree (True) while they do not before it; None: there is none."""
+    told = [(n, s) for n, s in enumerate(states) if s is not None]
+    for cut in range(LEAST, len(told) - LEAST + 1):
+        before, after = [s for _, s in told[:cut]], [s for _, s in told[cut:]]
+        if before[-1] or not after[0]:
+            continue
+        if before.count(False) >= PURE * len(before) and after.count(True) >= PURE * len(after):
+            return told[cut][0]
+    return None
+
+
+@probe()
+def gradients_part(view: View, agree: float, apart: float, signs: float, others: float) -> Finding:
+    """Gradients agree with the benchmark's from some layer to the end of the model, and not before it.
+
+    Norms agree within `agree` and part beyond `apart`, relative; of signs, `signs` agree where gradients do
+    and no more than `others` where they do not (one half is chance). What lies between says nothing.
+    """
+    mine, theirs = _sides(view)
+    step = min(mine.keys() & theirs.keys(), default=None)
+    names: list[str] = []
+    states: list[bool | None] = []
+    if step is not None:
+        for name, norm in mine[step].items():
+            other = theirs[step].get(name)
+            if other:
+                off = abs(norm / other - 1)
+                names.append(name)
+                states.append(True if off <= agree else False if off > apart else None)
+    else:
+        shares = _signs(view.run)
+        order = next(iter(_summaries(view.run).values()), {})
+        told = [n for n in order if n in shares] or [n for n in shares if re.search(r"\d", n)]
+        names = told
+        states = [True if shares[n] >= signs else False if shares[n] <= others else None for n in told]
+    if len(names) < 2 * LEAST:
+        return unknown("gradients of single parameters are not there on both sides")
+    at = _place(states)
+    if at is None:
+        if all(states):
+            return absent(f"the gradients of {len(names)} parameters agree")
+        return unknown("no one layer parts gradients that agree from those that do not")
+    before = max(n for n in range(at) if states[n] is False)
+    return present(
+        f"on the way back gradients agree as far as {names[at]}, and no longer from {names[before]} on",
+        step=step,
+        value=names[before],
+    )

@@ -1,0 +1,171 @@
+"""What msprobe's tables say: tests of single operators, gradients by layer, figures of batches, cosines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from traindoctor.engine.load import load_rules
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.operators import checks, config_check, dumps, falls, layers, origins
+from traindoctor.probes.readings import readings
+from traindoctor.probes.registry import probes_of
+
+PROBES = {p for m in (checks, config_check, dumps, falls, layers, origins) for p in probes_of(m)}
+SYMPTOMS = [s for s in load_rules().symptoms.values() if s.probe in PROBES]
+LOG = "".join(f"step {s} loss {1 + 1 / (s + 1):.4f}\n" for s in range(120))
+CANN = (
+    "Index,OpType,NPUDump,DataType,GroundTruth,DataType,TensorIndex,Shape,CosineSimilarity,"
+    "RelativeEuclideanDistance\n"
+)
+DETAILS = "API Name,余弦相似度,Status\nTorch.a.0.forward.output.0"
+VERDICTS = "API name,Forward Test Success,Backward Test Success\n"
+
+
+def states(folder: Path, *names: str, benchmark: Path | None = None) -> list[str]:
+    """What is read of a folder."""
+    for one in (folder, benchmark):
+        if one is not None:
+            one.mkdir(exist_ok=True)
+            (one / "train.log").write_text(LOG)
+    other = open_run(benchmark) if benchmark is not None else None
+    found = dict(readings(open_run(folder), other, SYMPTOMS))
+    return [found[n].state.value for n in names]
+
+
+@pytest.mark.parametrize(
+    ("file", "rows", "state"),
+    [
+        ("accuracy_checking_details_2024.csv", f"{DETAILS},0.83,error", "present"),
+        ("accuracy_checking_details_2024.csv", f"{DETAILS},0.999,warning", "absent"),
+        ("api_precision_compare_result_2024.csv", f"{VERDICTS}Torch.a.0,pass,error", "present"),
+        ("accuracy_checking_result_2024.csv", f"{VERDICTS}Torch.a.0,pass,SKIP", "absent"),
+        ("accuracy_checking_result_2024.csv", VERDICTS, "unknown"),
+    ],
+)  # fmt: skip
+def test_single_operators(tmp_path: Path, file: str, rows: str, state: str) -> None:
+    """By figures where there are any; a warning, or an operator that was skipped, is no error."""
+    (tmp_path / file).write_text(rows + "\n", encoding="utf-8")
+
+    assert states(tmp_path, "operator-unit-test-fails") == [state]
+
+
+@pytest.mark.parametrize(("mode", "state"), [("no_change", "present"), ("improve_precision", "unknown")])
+def test_operators_run_twice(tmp_path: Path, mode: str, state: str) -> None:
+    """Only where the inputs stayed the same is an operator not itself."""
+    (tmp_path / "free_benchmark.csv").write_text(
+        f"rank,pert_mode,stage,step,api_name,max_rel\n0,{mode},forward,3,Tensor.index_put_.2,1.01\n"
+    )
+
+    assert states(tmp_path, "operator-not-itself") == [state]
+
+
+@pytest.mark.parametrize(
+    ("factors", "state"),
+    [
+        ([2.0, 2.0, 1.9, 1.01, 1.0, 1.0], "present"),
+        ([1.0, 1.01, 1.0, 0.99, 1.0, 1.0], "absent"),
+        ([2.0] * 6, "unknown"),  # all of them: a scale
+        ([1.0, 2.0, 1.0, 2.0, 1.0, 2.0], "unknown"),
+    ],
+)
+def test_gradients_part_at_a_layer(tmp_path: Path, factors: list[float], state: str) -> None:
+    """Of both sides in one folder, by the norm of each parameter's gradient."""
+    for side, scale in (("npu", factors), ("gpu", [1.0] * 6)):
+        place = tmp_path / side
+        place.mkdir()
+        rows = "".join(f"layer.{n}.weight,0,{0.5 * f}\n" for n, f in enumerate(scale))
+        (place / "grad_summary_0.csv").write_text(f"param_name,=0,norm\n{rows}")
+
+    assert states(tmp_path, "gradients-part-at-layer") == [state]
+
+
+@pytest.mark.parametrize(
+    ("high", "norm", "expected"),
+    [
+        (255.0, 5.0, ["present", "absent"]),
+        (2.6, 5.0, ["absent", "absent"]),
+        (2.6, 9.0, ["absent", "present"]),
+    ],
+)
+def test_first_batch_and_weights(tmp_path: Path, high: float, norm: float, expected: list[str]) -> None:
+    """What config_check recorded: the range of the batch, and the scale of the weights."""
+    for side, top, size in (("a", high, norm), ("b", 2.5, 5.01)):
+        for kind, inner in (
+            (
+                "dataset",
+                {"args": {"0": {"max": top, "min": -2.0 if top < 9 else 0.0, "mean": 0.1, "norm": 9.0}}},
+            ),
+            ("weight", {f"w{n}": {"max": 1.0, "min": -1.0, "mean": 0.0, "norm": size} for n in range(3)}),
+        ):
+            place = tmp_path / side / f"{kind}s" / "step0" / "rank0"
+            place.mkdir(parents=True)
+            (place / f"{kind}.json").write_text(json.dumps(inner))
+    asked = ("first-batch-other-scale", "first-weights-other-scale")
+
+    assert states(tmp_path / "a", *asked, benchmark=tmp_path / "b") == expected
+    assert states(tmp_path / "b", *asked) == ["unknown", "unknown"]
+
+
+def table(folder: Path, *rows: tuple[str, str, str, float]) -> Path:
+    """A comparison of CANN: type, operator, input or output, cosine; TransData has no counterpart."""
+    lines = []
+    for n, (kind, name, io, cosine) in enumerate(rows):
+        other = "*" if kind == "TransData" else name
+        told = "NaN,NaN" if kind == "TransData" else f"{cosine},{(2 - 2 * cosine) ** 0.5}"
+        lines.append(f'{n},{kind},{name},float16,{other},float32,{name}:{io}:0,"[8]",{told}')
+    (folder / "result_20240101.csv").write_text(CANN + "\n".join(lines) + "\n")
+    return folder
+
+
+ROUNDED = [("Relu", f"r{n}", io, 0.9999) for n in range(3) for io in ("input", "output")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "state"),
+    [
+        ([*ROUNDED, ("Softmax", "s", "input", 0.9998), ("Softmax", "s", "output", 0.87)], "present"),
+        ([*ROUNDED, ("Softmax", "s", "input", 0.9998), ("Softmax", "s", "output", 0.9997)], "absent"),
+        ([*ROUNDED, ("Softmax", "s", "input", 0.97), ("Softmax", "s", "output", 0.87)], "unknown"),
+        (
+            [*ROUNDED, ("Conv2D", "c", "input", 0.9998), ("Conv2D", "c", "output", 0.5)],
+            "unknown",
+        ),  # its weights?
+        (
+            [*ROUNDED, ("DropoutDoMask", "d", "input", 0.9998), ("DropoutDoMask", "d", "output", 0.5)],
+            "unknown",
+        ),
+    ],
+)
+def test_the_first_cosine_that_falls(
+    tmp_path: Path, rows: list[tuple[str, str, str, float]], state: str
+) -> None:
+    """However much rounding lies before it."""
+    assert states(table(tmp_path, *rows), "operator-cosine-falls") == [state]
+
+
+def test_what_compilers_insert_is_no_other_call(tmp_path: Path) -> None:
+    """A change of layout that only one side has does not make the graph another one."""
+    rows = [
+        ("TransData", "t0", "input", 0.0),
+        ("Relu", "r0", "input", 0.9999),
+        ("Relu", "r0", "output", 0.9999),
+    ]
+
+    assert "present" not in states(table(tmp_path, *rows), "dump-calls-differ", "operator-compare-bad")
+
+
+def test_dumps_of_ptdbg(tmp_path: Path) -> None:
+    """Text files called .pkl: the operator that overflows is named."""
+    lines = [["Torch_mul_0_forward_input.0", [], "torch.float16", [4], [400.0, -1.0, 2.0]]]
+    for name, high in (("Torch_mul_0_forward_output", 300.0), ("Tensor_pow_0_forward_input.0", 300.0)):
+        lines.append([name, [], "torch.float16", [4], [high, -1.0, 2.0]])
+    bad = ["Tensor_pow_0_forward_output", 1, [], "torch.float16", [4], [float("inf"), -1.0, float("inf")]]
+    place = tmp_path / "step0" / "rank0"
+    place.mkdir(parents=True)
+    for end, state in (([bad], "present"), ([], "absent")):
+        text = "\n".join(json.dumps(line) for line in [*lines, *end])
+        (place / "api_stack_dump.pkl").write_text(text + "\n")
+        assert states(tmp_path, "dump-first-bad-operator") == [state]
