@@ -154,7 +154,10 @@ def objective(run: Run) -> str | None:
         return "adversarial losses need not fall"
     raw = " ".join(s.raw.lower() for s in run.all_series)
     rollout = any(w in raw for w in ("approx_kl", "clip_frac", "rollout/", "ep_rew", "episode"))
-    rewarded = any(n.endswith("/reward") for n in run.series)
+    answers = any(
+        n.endswith("/accuracy") for n in run.series
+    )  # a model of rewards says how many it gets right
+    rewarded = any(n.endswith("/reward") for n in run.series) and not answers
     if rollout or rewarded or len(words & REINFORCED) >= 2 or words & ACTING:
         return "in reinforcement learning the return tells, not the loss"
     return None

@@ -21,7 +21,6 @@ _MARKS = (
     ("train/CrossEntropyLoss", "olmo"),
     ("'loss':", "hf"),
     ("'eval_loss':", "hf"),
-    ("s/step", "keras"),
     ("s/sample", "keras"),
     (" - loss: ", "keras-like"),
     ("tokens_per_second_per_gpu", "torchtune"),
@@ -42,6 +41,7 @@ _IN_PREFIX = (
 _OVERFLOW = re.compile(r"overflow(?: cond)?[:=]\s*(True|False)")
 _OPENMMLAB = re.compile(r"(?:Epoch|Iter)(?:\(\w+\))?\s*\[")
 _KERAS_BAR = re.compile(r"^\s*\d+/\d+\s+(?:\[[=>.]*\]\s*|━+\s*)?- (?:ETA: )?[\d:]+(?:m?s|us)?\b")
+_PER_STEP = re.compile(r"\d(?:[mun]?|\N{MICRO SIGN})s/step")  # no name, as "timing_s/step:95" has it
 _BAR_MARKS = ("%|", "[=", "[>", "ETA:", "it/s", "s/it", "s/step", "━")
 
 WINDOWS: dict[str, Window] = {
@@ -111,7 +111,7 @@ def marks(body: str, prefix: str) -> frozenset[str]:
         found.discard("mindspore")
     if "mfu" in body and "iter " in body:
         found.add("nanogpt")
-    if _KERAS_BAR.search(body):
+    if _KERAS_BAR.search(body) or _PER_STEP.search(body):
         found.add("keras")
     if "keras" in found and ("[=" in body or "[>" in body or "s/epoch" in body):
         found.add("keras-2")  # its later versions draw other bars, with TensorFlow, JAX or PyTorch below

@@ -139,3 +139,15 @@ def test_gradients_that_grow_late_are_no_sum() -> None:
 
     assert read(late, "grad-norm-grows-steadily").state is State.ABSENT
     assert read(summed, "grad-norm-grows-steadily").state is State.PRESENT
+
+
+def test_a_model_of_rewards_is_no_policy() -> None:
+    """Its mean reward means nothing; its accuracy and its loss are judged as those of a classifier."""
+    made = run(
+        [
+            series("train/loss", 0.69 - 0.3 * T),
+            series("train/accuracy", 0.5 + 0.2 * T),
+            series("train/reward", 0.1 * RNG.standard_normal(N), raw="mean_reward"),
+        ]
+    )
+    assert read(made, "return-never-rises").state is State.UNKNOWN

@@ -884,3 +884,15 @@ def test_results_below_a_heading_are_no_settings(tmp_path: Path) -> None:
 
     assert [v for _, v in points(content, "train/loss")] == [1.9, 1.8, 1.7]
     assert {s.key: s.value for s in content.settings} == {"seed": 3}
+
+
+def test_a_name_that_ends_in_seconds_by_steps_is_no_keras(tmp_path: Path) -> None:
+    """verl logs `timing_s/step:95.2` beside everything else."""
+    rows = [
+        f"step:{i} - actor/pg_loss:0.{i} - critic/rewards/mean:0.{i} - timing_s/step:95.2"
+        for i in range(1, 6)
+    ]
+    content = read(tmp_path, "\n".join(rows) + "\n")
+
+    assert content.facts.get("framework") != "keras"
+    assert len(points(content, "train/reward")) == 5
