@@ -103,7 +103,24 @@ def _given(mine: Flow, call: ast.Call) -> list[ast.expr]:
         ):
             break
         given = given.func.value
-    return mine.values(given) if given is not None else []
+    found = mine.values(given) if given is not None else []
+    return [one for value in found for one in (value, *_piled(mine, value))]
+
+
+def _piled(mine: Flow, value: ast.expr) -> list[ast.expr]:
+    """What is put into a list step by step that is stacked at the end: `torch.stack(outputs, dim=1)`."""
+    given = value.args[0] if isinstance(value, ast.Call) and value.args else None
+    if not isinstance(value, ast.Call) or last_name(value.func) not in ("stack", "cat", "concat"):
+        return []
+    if not isinstance(given, ast.Name):
+        return []
+    scope = mine.source.function_around(value)
+    added = [
+        c.args[0]
+        for c in mine.source.named("append")
+        if c.args and mine.source.owner(c) == given.id and mine.source.function_around(c) is scope
+    ]
+    return [v for a in added for v in mine.values(a)]
 
 
 def _not_asked_for(mine: Flow, value: ast.expr) -> bool:

@@ -22,6 +22,7 @@ from ..tensorflow.keras_slips import array_under_tape
 from ..tensorflow.tape import loss_beside_tape
 from ..tensorflow.tape_steps import run_beside_tape
 from ..trainers.trainer_settings import output_made_anew
+from .adversarial import generator_cut_off, penalty_without_slope
 from .cuts import (
     MADE_ANEW,
     cut_by,
@@ -58,6 +59,7 @@ from .meant_cuts import (
     slope_by_inputs,
     takes_part,
 )
+from .policy import ratio_cut_off
 from .quiet_runs import trained_without_gradients
 from .taken_uncut import taken_uncut
 
@@ -83,6 +85,9 @@ def gradient_path_cut(view: View) -> Finding:
         trained_without_gradients,
         drawn_without_slope,
         layer_cut_off,
+        generator_cut_off,
+        penalty_without_slope,
+        ratio_cut_off,
         shows("unreached", "reaches-nothing"),
     )
     return first(view, checks, "the scripts hold no model or loss")

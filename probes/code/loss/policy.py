@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
@@ -30,6 +30,8 @@ def surrogate_wrong(source: Script) -> Finding | None:
         ratio = clamp.args[0] if len(clamp.args) > 2 else _owner(clamp) or (clamp.args or [clamp])[0]
         if (wrong := _upside_down(mine, ratio)) is not None:
             return at(source, wrong, "the ratio is that of the old policy to the new one")
+        if (wrong := _of_logarithms(mine, ratio)) is not None:
+            return at(source, wrong, "the ratio is made of logarithms, not of the probabilities themselves")
         turned = any(_has_minus(mine, a) for a in call.args)
         if last_name(call.func) in ("max", "maximum"):
             if not turned and not _under_minus(source, call):
@@ -129,7 +131,7 @@ def _subtracted(source: Script, node: ast.AST) -> bool:
     return False
 
 
-def _climbs_down(source: Script, call: ast.Call) -> bool:
+def _climbs_down(source: Script, call: ast.Call, depth: int = 3) -> bool:
     """No minus on the way, and its name is a term of a sum, or gradients are taken of it."""
     if _under_minus(source, call):
         return False
@@ -139,7 +141,24 @@ def _climbs_down(source: Script, call: ast.Call) -> bool:
             return not _turned_later(source, parent)
         if isinstance(parent, ast.Attribute) and parent.attr == "backward":
             return True
+        reduced = _reduced(source, name)
+        if reduced is not None and depth and _POLICY.search(_target(source, reduced)):
+            return _climbs_down(source, reduced, depth - 1)
     return False
+
+
+def _reduced(source: Script, name: ast.Name) -> ast.Call | None:
+    """`surrogate.mean()`, `torch.mean(surrogate)` as all that a name is given."""
+    parent = source.parents.get(name)
+    call = source.parents.get(parent) if isinstance(parent, ast.Attribute) else parent
+    if not isinstance(call, ast.Call) or last_name(call.func) not in _REDUCES:
+        return None
+    return call if isinstance(source.parents.get(call), ast.Assign) else None
+
+
+def _target(source: Script, call: ast.Call) -> str:
+    statement = source.statement(call)
+    return last_name(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
 
 
 def _turned_later(source: Script, node: ast.AST) -> bool:
@@ -159,7 +178,7 @@ def _turned_later(source: Script, node: ast.AST) -> bool:
 
 
 def _upside_down(mine: Flow, ratio: ast.expr) -> ast.expr | None:
-    """`exp(old - new)`: only where the one side is called old, and the other is not."""
+    """`exp(old - new)`: the one side is called old and the other not, or it was kept and the other is asked now."""
     for end in _ends(mine, ratio):
         if not (isinstance(end, ast.Call) and last_name(end.func) == "exp"):
             continue
@@ -168,6 +187,78 @@ def _upside_down(mine: Flow, ratio: ast.expr) -> ast.expr | None:
             if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub):
                 if _OLD.search(unparse(one.left)) and not _OLD.search(unparse(one.right)):
                     return end
+                if _kept(one.left) and _asked_now(mine, one.right):
+                    return end
+    return None
+
+
+def _kept(node: ast.expr) -> bool:
+    """`batch["logp"]`, `flat["logp"][rows]`, `batch.logp`: it comes out of what was collected."""
+    held = node
+    while isinstance(held, ast.Subscript):
+        held = held.value
+    stored = isinstance(held, ast.Attribute) and re.search(r"(?i)batch|buf|roll|memory|traj", unparse(held))
+    return (held is not node and "logp" in unparse(node).lower().replace("_", "")) or bool(stored)
+
+
+def _asked_now(mine: Flow, node: ast.expr) -> bool:
+    """A name that a call in the loop around it gives, which asks the network once more."""
+    given = mine.given(node) if isinstance(node, ast.Name) else None
+    loops = mine.source.loops_around(node)
+    return (
+        given is not None
+        and isinstance(given.value, ast.Call)
+        and bool(loops)
+        and loops[0] in mine.source.loops_around(given.statement)
+        and re.search(r"(?i)no_grad|detach|old|ref|behav|target|prev", unparse(given.statement)) is None
+    )
+
+
+_LOG = re.compile(r"(?i)^(?:\w+_)?(?:log_?p\w*|lp|log_?prob\w*)$")
+
+
+def _of_logarithms(mine: Flow, ratio: ast.expr) -> ast.expr | None:
+    """`new_logp / old_logp`, `new_logp - old_logp` without `exp`, where it is held within 1 - e and 1 + e."""
+    for end in _ends(mine, ratio):
+        if isinstance(end, ast.BinOp) and isinstance(end.op, (ast.Div, ast.Sub)):
+            if _is_kept_log(end.left) and _is_kept_log(end.right):
+                return end
+    return None
+
+
+def _is_kept_log(node: ast.expr) -> bool:
+    """`logp`, `flat["logp"][rows]`, `batch.log_prob`."""
+    while isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+        node = node.value
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return _LOG.match(str(node.slice.value)) is not None
+    return isinstance(node, (ast.Name, ast.Attribute)) and _LOG.match(last_name(node)) is not None
+
+
+def mean_over_actions(source: Script) -> Finding | None:
+    """`Normal(m, s).log_prob(a).mean(-1)`: of several actions at once the logarithms are summed."""
+    if "Normal" not in source.text or not re.search(r"(?i)ratio|advantage|\badv|polic", source.code):
+        return None
+    for call in source.named("mean"):
+        owner = _owner(call)
+        axis = call.args[0] if call.args else keyword(call, "dim") or keyword(call, "axis")
+        asked = isinstance(owner, ast.Call) and last_name(owner.func) == "log_prob"
+        if asked and axis is not None and unparse(axis) in ("-1", "1"):
+            return at(source, call, "the probability of several actions at once is the sum of these logarithms")
+    return None
+
+
+def ratio_cut_off(source: Script) -> Finding | None:
+    """`(logp.detach() - old).exp()` in PPO's surrogate: no gradient reaches the policy."""
+    mine = flow(source)
+    for _, clamp in _surrogates(mine):
+        ratio = clamp.args[0] if len(clamp.args) > 2 else _owner(clamp) or (clamp.args or [clamp])[0]
+        for end in _ends(mine, ratio):
+            inner = (end.args[0] if end.args else _owner(end)) if isinstance(end, ast.Call) else None
+            for one in _ends(mine, inner) if inner is not None else ():
+                new = one.left if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub) else None
+                if isinstance(new, ast.Call) and last_name(new.func) == "detach":
+                    return at(source, new, "the new policy is cut off from its own surrogate")
     return None
 
 
@@ -196,6 +287,8 @@ def entropy_punished(source: Script) -> Finding | None:
                 for n in _names(term)
                 if _ENTROPY.match(n) and not re.search(r"(?i)coef|weight|loss|cross|_c$|^c_", n)
             ]
+            if len(names) == 2:  # `self.ent * entropy.mean()`: the shorter one is its weight
+                names = [n for n in names if "entrop" in n.lower()]
             if len(names) != 1 or any(isinstance(n, ast.USub) for n in walk(term)):
                 continue
             kept = next(n for n in of(term, ast.Name, ast.Attribute) if last_name(n) == names[0])

@@ -14,7 +14,8 @@ from ..shared.checks import at, first, ok
 from ..shared.nodes import is_negative
 from ..shared.sides import either
 from ..tensorflow.slips import penalty_taken_off
-from .policy import entropy_punished, surrogate_wrong
+from .adversarial import critic_with_generator, penalty_of_all
+from .policy import entropy_punished, mean_over_actions, surrogate_wrong
 
 _SQUARES = ("mseloss", "mse_loss", "l1loss", "l1_loss", "smoothl1loss", "huberloss", "smooth_l1_loss")
 # what is called a loss and is climbed on purpose: entropy, an opponent, what something is held against
@@ -35,7 +36,15 @@ def term_taken_off(view: View) -> Finding:
     """
     return first(
         view,
-        either(_taken_off, penalty_taken_off, surrogate_wrong, entropy_punished),
+        either(
+            _taken_off,
+            penalty_taken_off,
+            surrogate_wrong,
+            entropy_punished,
+            critic_with_generator,
+            penalty_of_all,
+            mean_over_actions,
+        ),
         "no sum of losses in the scripts",
     )
 

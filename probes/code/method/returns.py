@@ -134,3 +134,48 @@ def _stops(node: ast.Assign) -> bool:
         and any(map(is_gamma, factors(m)))
         for m in of(node.value, ast.BinOp)
     )
+
+
+def sum_runs_over_ends(source: Script) -> Finding | None:
+    """`last = delta + gamma * lam * last` where `delta` heeds the ends of games: the next game is summed up, too.
+
+    Left aside where a condition or another statement of the loop sets the sum back.
+    """
+    for loop in source.of(ast.For):
+        ends = {t for s in loop.body if isinstance(s, ast.Assign) and _about_ends(s) for t in map(unparse, s.targets)}
+        for node in loop.body:
+            if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+                continue
+            name = node.targets[0].id
+            others = [s for s in loop.body if s is not node]
+            if not _only_discounted(node.value, name) or any(isinstance(s, ast.If) for s in others):
+                continue
+            if any(name == n.id for s in others for n in of(s, ast.Name) if isinstance(n.ctx, ast.Store)):
+                continue
+            if any(_heeds_ends(s, ends) for s in others if isinstance(s, ast.Assign)):
+                return at(source, node, f"`{name}` runs on over the ends of games that the step's error heeds")
+    return None
+
+
+def _only_discounted(value: ast.expr, name: str) -> bool:
+    """`delta + gamma * lam * name`, and nothing else is in the product."""
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return False
+    for mine, rest in ((value.left, value.right), (value.right, value.left)):
+        if isinstance(mine, ast.BinOp) and isinstance(mine.op, ast.Mult) and name not in names_in(rest):
+            parts = factors(mine)
+            if sum(unparse(p) == name for p in parts) != 1 or not any(map(is_gamma, parts)):
+                continue
+            left = [p for p in parts if unparse(p) != name and not is_gamma(p)]
+            return all(re.search(r"(?i)(?:^|[._])(?:lam\w*|tau|gae_?\w*)$", unparse(p)) for p in left)
+    return False
+
+
+def _heeds_ends(node: ast.Assign, ends: set[str]) -> bool:
+    """`delta = r + gamma * v_next * (1 - done[t]) - v`, also by way of a name of the loop."""
+    return any(
+        isinstance(m.op, ast.Mult)
+        and any(map(is_gamma, factors(m)))
+        and (_about_ends(m) or any(unparse(p) in ends for p in factors(m)))
+        for m in of(node.value, ast.BinOp)
+    )

@@ -46,7 +46,7 @@ from .replay import (
     part_of_batch_unread,
     stored_after_moving_on,
 )
-from .returns import added_up_forwards, end_counted_in_one
+from .returns import added_up_forwards, end_counted_in_one, sum_runs_over_ends
 from .sequence_targets import frequencies_grow, one_wave_twice, target_not_next, temperature_multiplied
 from .sound import (
     bins_to_whole_rate,
@@ -100,6 +100,7 @@ _METHODS = (
     labels_are_inputs,
     added_up_forwards,
     end_counted_in_one,
+    sum_runs_over_ends,
 )
 _PLACES = (
     mirrored_ends_kept,

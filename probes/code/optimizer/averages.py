@@ -64,7 +64,12 @@ def _never_moved(source: Script) -> Finding | None:
     """The method that moves one set of weights towards another is called by nothing."""
     over = [n for n in source.of(ast.For) if len(_pairs(n.target, n.iter)) == 2]
     over = [n for n in over if any(_moves(m) for m in of(n, ast.Assign, ast.Call))]
-    copied = any("state_dict()" in unparse(a) for c in source.named("load_state_dict") for a in c.args)
+    copied = any(
+        "state_dict()" in unparse(a)
+        for c in source.named("load_state_dict")
+        if source.function_name(c) != "__init__"  # there both only begin alike
+        for a in c.args
+    )
     if (
         len({source.function_around(n) for n in over}) != 1
         or source.loops_around(over[0])
@@ -166,12 +171,18 @@ def _seldom(source: Script, node: ast.AST, depth: int = 2) -> bool:
     for above in source.above(node):
         if isinstance(above, ast.If):
             for rest in of(above.test, ast.BinOp):
-                every = number_of(source, rest.right) if isinstance(rest.op, ast.Mod) else 0.0
+                every = _every(source, rest.right) if isinstance(rest.op, ast.Mod) else 0.0
                 if every is None or every > _OFTEN:
                     return True
     function = source.function_around(node)
     calls = source.named(function.name) if function is not None and depth else ()
     return bool(calls) and all(_seldom(source, c, depth - 1) for c in calls)
+
+
+def _every(source: Script, node: ast.expr) -> float | None:
+    """The number of steps, also one that Lightning keeps: `step % self.hparams.every`."""
+    told = number_of(source, node)
+    return told if told is not None else known(source, node, left=400)
 
 
 def _runs_once(source: Script, node: ast.AST, around: list[ast.For | ast.While]) -> bool:
@@ -188,6 +199,7 @@ def _updates(source: Script) -> Iterator[_Update]:
         owners = _pairs(loop.target, over)
         if len(owners) == 1:
             yield from _shadowed(source, loop, over, owners)
+        yield from _by_name(source, loop, over)
         if len(owners) != 2:
             continue
         for node in of(loop, ast.Assign, ast.AugAssign, ast.Call):
@@ -225,6 +237,27 @@ def _shadowed(
             found = _written(source, node)
             if found is not None and found[0] == name.id and set(found[1]) == {name.id, *owners}:
                 yield _Update(node, found[0], found[1], {**owners, name.id: held})
+
+
+def _by_name(source: Script, loop: ast.For, over: ast.expr) -> Iterator[_Update]:
+    """`for k, v in copy.state_dict().items(): v.mul_(m).add_(state[k], alpha=1 - m)`: one is asked by its name.
+
+    Also `for k, p in net.named_parameters(): self.shadow[k].mul_(m).add_(p, alpha=1 - m)`.
+    """
+    text = unparse(over)
+    if not re.search(r"state_dict\(\)\.items\(\)$|named_(?:parameters|buffers)\(\)$", text):
+        return
+    if not isinstance(loop.target, ast.Tuple) or len(loop.target.elts) != 2:
+        return
+    key, value = (unparse(e) for e in loop.target.elts)
+    for node in of(loop, ast.Call):
+        found = _written(source, node)
+        if found is None or len(found[1]) != 2 or found[0] not in found[1]:
+            continue
+        other = next(n for n in found[1] if n != found[0])
+        asked = next((n for n in (found[0], other) if n.endswith(f"[{key}]")), None)
+        if asked is not None and value in (found[0], other):
+            yield _Update(node, found[0], found[1], {})
 
 
 def _over_weights(source: Script, node: ast.AST) -> bool:

@@ -27,7 +27,12 @@ def optimizer_gets_other_model(view: View) -> Finding:
     """The optimizer is built over the parameters of a model made on the spot, or of one made anew after."""
     return first(
         view,
-        either(_other_model, layers_made_later, unpacked_in_another_order, layers_after_optimizer),
+        either(
+            _other_model,
+            layers_made_later,
+            unpacked_in_another_order,
+            layers_after_optimizer,
+        ),
         "the scripts build no optimizer",
     )
 

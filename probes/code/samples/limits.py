@@ -99,7 +99,7 @@ def epochs_capped(view: View, *, few: int) -> Finding:
     `range(min(args.epochs, 2))`, `while epoch <= min(self.max_epoch, 2)`, `if epoch == 1: break` without a
     switch for trying out.
     """
-    checks = either(lambda s: _capped(s, few), _of_keras_1)
+    checks = either(lambda s: _capped(s, few), _of_keras_1, _stops_at_once)
     return first(view, checks, "the scripts hold no loop over epochs")
 
 
@@ -122,6 +122,18 @@ def _of_keras_1(source: Script) -> Finding | None:
                 call,
                 "`nb_epoch` is the name of Keras 1: `epochs` is not given, and one is trained",
             )
+    return None
+
+
+def _stops_at_once(source: Script) -> Finding | None:
+    """`EarlyStopping("val_accuracy", patience=0)`: the first epoch that is no better is the last one.
+
+    Only where it is written out: who leaves it out may not know that Keras takes 0.
+    """
+    for call in source.named("EarlyStopping"):
+        given = keyword(call, "patience")
+        if isinstance(given, ast.Constant) and type(given.value) is int and given.value == 0:
+            return at(source, call, "training ends with the first epoch that is no better than the best one")
     return None
 
 

@@ -12,10 +12,10 @@ from ...readers.script import SCHEDULERS, all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
-from ...scripts.syntax import Function, Script
+from ...scripts.syntax import Function, Loop, Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
-from ..shared.units import EPOCH, STEP, loops_of_step, runs_per, unit
+from ..shared.units import EPOCH, STEP, chain, loops_of_step, runs_per, unit
 from ..tensorflow.graph import decay_of_epochs
 from ..trainers.deepspeed import length_in_micro_batches, schedule_moved_again, warmup_longer_in_configuration
 from ..trainers.hooks import lightning
@@ -115,6 +115,9 @@ def _unit_wrong(source: Script) -> Finding | None:
             return at(
                 source, node, f"this schedule's length is in {words[counts]} and it moves with every {moves}"
             )
+    for call in source.calls:
+        if moved_in_inner_rounds(source, call):
+            return at(source, call, "its length is that of an outer loop, and it moves in each round of an inner one")
     for node in _of_one_epoch(source):
         return at(source, node, "the schedule ends with the first epoch: its length is that of one")
     for node in _misnamed(source):
@@ -139,7 +142,8 @@ def _schedules(source: Script) -> Iterator[tuple[ast.AST, str | None, str | None
             total = call.args[place] if place < len(call.args) else keyword(call, "total_step")
             yield call, unit(mine, total) if total is not None else None, STEP
         elif name.lower() in SCHEDULERS or name.lower() in _LENGTHS:
-            yield call, _length(source, call), moves_with(source, call)
+            moves = moves_with(source, call)
+            yield call, moves if _ends_with_its_loop(source, call) else _length(source, call), moves
     for function, call in _by_hand(source):
         asked = " ".join(unparse(a) for a in call.args)
         moves = runs_per(source, call)
@@ -179,12 +183,57 @@ def _length(source: Script, call: ast.Call) -> str | None:
             mine.functions.get(last_name(given), []) if isinstance(given, (ast.Name, ast.Attribute)) else []
         )
         return _closure(source, functions[0]) if len(functions) == 1 else None
-    if name in _LENGTHS:
-        place, words = _LENGTHS[name]
-        given = next((k for w in words if (k := keyword(call, w)) is not None), None)
-        given = given or (call.args[place] if place < len(call.args) else None)
-        return unit(mine, given) if given is not None else None
-    return None
+    given = _given_length(call)
+    return unit(mine, given) if given is not None else None
+
+
+def _ends_with_its_loop(source: Script, call: ast.Call) -> bool:
+    """It moves once a round of `for _ in range(self.n_updates)`, and `self.n_updates` is its length.
+
+    Whatever the name says, the length is that of the loop: rounds of collecting and learning, for one.
+    """
+    given = _given_length(call)
+    if given is None:
+        return False
+    rounds = [source.loops_around(c)[:1] for c in _moving(source, call)]
+    return bool(rounds) and all(r and _counts(r[0], given) for r in rounds)
+
+
+def moved_in_inner_rounds(source: Script, call: ast.Call) -> bool:
+    """`total_iters=self.rounds`, moved for each batch of each of `for _ in range(self.rounds)`."""
+    given = _given_length(call)
+    if not isinstance(given, (ast.Name, ast.Attribute)) or source.loose:
+        return False
+    steps = _moving(source, call)
+    for step in steps:
+        around = chain(source, step)
+        tests = [p for p in source.above(step) if isinstance(p, (ast.If, ast.Try))]
+        if step.args or tests or len(around) < 2 or _counts(around[0], given):
+            return False
+        if not any(_counts(p, given) for p in around[1:]):
+            return False
+    return bool(steps)
+
+
+def _moving(source: Script, call: ast.Call) -> list[ast.Call]:
+    names = kept_as(source, call) | holders(source, call)
+    return [c for c in source.named("step") if last_name(asked_of(c)) in names]
+
+
+def _counts(loop: Loop, length: ast.expr) -> bool:
+    """The loop has as many rounds as the expression says."""
+    text = unparse(length)
+    ends = {f"range({text})", f"range(0, {text})", f"range(1, {text} + 1)", f"trange({text})"}
+    return isinstance(loop, ast.For) and unparse(loop.iter) in ends
+
+
+def _given_length(call: ast.Call) -> ast.expr | None:
+    name = last_name(call.func).lower()
+    if name not in _LENGTHS:
+        return None
+    place, words = _LENGTHS[name]
+    given = next((k for w in words if (k := keyword(call, w)) is not None), None)
+    return given or (call.args[place] if place < len(call.args) else None)
 
 
 def _closure(source: Script, function: ast.Lambda | Function) -> str | None:

@@ -75,9 +75,8 @@ def _kind(source: Script, call: ast.Call) -> tuple[str, str]:
         return "clear", source.owner(call)
     if name in _CLIPS:
         return "clip", unparse(call.args[0]) if call.args else ""
-    if (_HELPS.search(name) and name not in _TOGGLES) or (
-        name in flow(source).functions and _helps(source, name)
-    ):
+    known = name in flow(source).functions  # what it does is seen, whatever it is called
+    if _helps(source, name) if known else (_HELPS.search(name) and name not in _TOGGLES):
         return "unknown", ""
     return "", ""
 
@@ -91,9 +90,30 @@ def _helps(source: Script, name: str) -> bool:
     )
 
 
+def _turns(source: Script) -> Iterator[tuple[list[_Event], list[ast.stmt]]]:
+    """The events of each function in which several optimizers step, one of them in some batches alone."""
+    for function in dict.fromkeys(source.function_around(s) for s in source.steps):
+        if function is None:
+            continue
+        events = list(_whole(source, function.body))
+        if len({e.owner for e in events if e.kind == "step"}) > 1:
+            yield events, function.body
+
+
+def _whole(source: Script, block: list[ast.stmt]) -> Iterator[_Event]:
+    """As `_events`, with what stands under conditions and in loops."""
+    for statement in block:
+        inner = [b for b in (getattr(statement, "body", None), getattr(statement, "orelse", None)) if b]
+        if inner and not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            for one in inner:
+                yield from _whole(source, one)
+        else:
+            yield from _events(source, [statement])
+
+
 def one_never_cleared(source: Script) -> Finding | None:
     """Of several optimizers one steps, and its gradients are cleared nowhere."""
-    for events, block in _blocks(source):
+    for events, block in (*_blocks(source), *_turns(source)):
         steps = {e.owner: e.node for e in events if e.kind == "step"}
         function = source.function_around(block[0]) or source.tree
         if len(steps) < 2 or any(e.kind == "unknown" for e in events):
@@ -222,6 +242,21 @@ def unpacked_in_another_order(source: Script) -> Finding | None:
                     names = [unparse(t) for t in target.elts]
                     if names != given and sorted(names) == sorted(given):
                         return at(source, node, f"configure_optimizers gives them as {', '.join(given)}")
+    return None
+
+
+def one_holds_another(source: Script) -> Finding | None:
+    """`Adam(self.critic.parameters())` beside `Adam(self.parameters())`, which moves the critic as well."""
+    for owner in lightning(source):
+        made = methods(owner)["configure_optimizers"]
+        built = [c for c in of(made, ast.Call) if c in source.optimizer_calls and c.args]
+        if any(isinstance(p, ast.If) for c in built for p in source.above(c)):
+            continue
+        wholes = [c for c in built if unparse(c.args[0]) == "self.parameters()"]
+        parts = [c for c in built if _of_part(c) is not None]
+        if len(built) == 2 and wholes and parts and "automatic_optimization" in source.text:
+            why = f"this optimizer moves all parameters, {_of_part(parts[0])} among them, which has its own"
+            return at(source, wholes[0], why)
     return None
 
 

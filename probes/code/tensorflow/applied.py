@@ -12,13 +12,17 @@ from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at, first
 from ..shared.sides import either
+from ..step.several import one_holds_another
 from .tape import Taken, gradients_reach_others, taken
 
 
 @probe()
 def gradients_misplaced(view: View) -> Finding:
-    """Gradients of a tape are applied to other variables, twice, or by the optimizer of another model."""
-    checks = either(gradients_reach_others, paired_in_other_order, applied_twice)
+    """Gradients of a tape are applied to other variables, twice, or by the optimizer of another model.
+
+    Also one optimizer of a Lightning module that holds what another one trains.
+    """
+    checks = either(gradients_reach_others, paired_in_other_order, applied_twice, one_holds_another)
     return first(view, checks, "the scripts apply no gradients of a tape")
 
 

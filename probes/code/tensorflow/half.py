@@ -12,6 +12,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first
 from ..shared.sides import literal
+from .keras import compiled
 
 
 @probe()
@@ -46,20 +47,24 @@ def half_to_the_end(source: Script) -> Finding | None:
         layer = isinstance(call.func, ast.Attribute) and "layers" in unparse(call.func)
         if last_name(call.func) == "cast" and _casts_output(call) and not layer:
             return None
+    for one in compiled(source):
+        if one.layer is not None and _in_half(one.layer):
+            return at(source, one.layer, "under mixed_float16 this last layer gives its outputs in fp16")
     made = [
         n for n in source.of(ast.Call) if last_name(n.func) in ("Model", "Functional") and len(n.args) > 1
     ]
     for call in made:
         for end in flow(source).values(call.args[1], 2):
             if isinstance(end, ast.Call) and isinstance(end.func, ast.Call):
-                layer_made = end.func
-                if last_name(layer_made.func) in _ENDS and not any(
-                    k.arg is None for k in layer_made.keywords
-                ):
+                if _in_half(end.func):
                     return at(
-                        source, layer_made, "under mixed_float16 this last layer gives its outputs in fp16"
+                        source, end.func, "under mixed_float16 this last layer gives its outputs in fp16"
                     )
     return None
+
+
+def _in_half(layer: ast.Call) -> bool:
+    return last_name(layer.func) in _ENDS and not any(k.arg in (None, "dtype") for k in layer.keywords)
 
 
 def _is_half(source: Script, node: ast.expr) -> bool:

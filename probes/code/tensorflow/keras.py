@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...readers._tree import unparse
+from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...scripts.flow import Flow, flow, returns
 from ...scripts.syntax import Script
@@ -209,6 +209,8 @@ def _of_call(mine: Flow, node: ast.Call, depth: int) -> Iterator[ast.Call]:
         yield node
     elif (layer := _held(mine, node)) is not None:
         yield layer
+    elif isinstance(node.func, ast.Name) and name in mine.source.classes:
+        yield from _of_own_model(mine, mine.source.classes[name], depth)
     else:
         functions = mine.called(node)
         for function in functions:
@@ -219,6 +221,21 @@ def _of_call(mine: Flow, node: ast.Call, depth: int) -> Iterator[ast.Call]:
             for value in mine.values(node.func, 3):
                 if isinstance(value, ast.Call) and last_name(value.func) in _BUILT:
                     yield from _last_layers(mine, value, depth - 1)
+
+
+def _of_own_model(mine: Flow, model: ast.ClassDef, depth: int) -> Iterator[ast.Call]:
+    """`Net()` of a class that derives from `keras.Model`: what its `call` gives back, taken as it is.
+
+    Left aside where its own training step bends the outputs once more.
+    """
+    own = {f.name: f for f in model.body if isinstance(f, ast.FunctionDef)}
+    if model not in mine.source.modules or "call" not in own:
+        return
+    steps = [f for n, f in own.items() if n in ("train_step", "compute_loss")]
+    if any(last_name(c.func) in ("softmax", "sigmoid", "log_softmax") for f in steps for c in of(f, ast.Call)):
+        return
+    for value in returns(own["call"]):
+        yield from _last_layers(mine, value, depth - 1)
 
 
 _BUILT = ("Model", "Functional", "Sequential")
