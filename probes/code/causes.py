@@ -39,7 +39,12 @@ from .mode.switches import switched_astray
 from .mode.unswitched import never_switched_off
 from .model.activations import layers_unbent, softmax_misplaced
 from .model.attention import mask_times_scores, mask_turned_round
-from .model.axes import normalised_over_batch, torn_in_model, weights_over_other_axis
+from .model.axes import (
+    normalised_over_batch,
+    torn_in_model,
+    weights_over_other_axis,
+    weights_over_other_ends,
+)
 from .model.blank_branches import zeros_for_branch
 from .model.body import deep_without_normalisation, integer_division
 from .model.branches import (
@@ -74,7 +79,7 @@ from .model.wiring import (
     value_unused,
 )
 from .optimizer import trainable
-from .optimizer.decay_groups import groups_exchanged
+from .optimizer.decay_groups import groups_exchanged, optax_mask_turned
 from .optimizer.optax_steps import new_state_dropped
 from .optimizer.replaced import layer_replaced_after_optimizer, optimizer_gets_other_model
 from .optimizer.unheld import network_without_optimizer
@@ -258,7 +263,13 @@ def axis_wrong(view: View) -> Finding:
 
 
 _TURNS = (no_rotation, turned_on_one_side)
-_AXES = (weights_over_other_axis, normalised_over_batch, torn_in_model, last_of_batch)
+_AXES = (
+    weights_over_other_axis,
+    weights_over_other_ends,
+    normalised_over_batch,
+    torn_in_model,
+    last_of_batch,
+)
 _ATTENTION = (mask_times_scores, mask_turned_round, masked_after_softmax, zero_before_softmax, padding_shown)
 
 
@@ -330,7 +341,7 @@ def score_is_minimised(view: View) -> Finding:
 @probe()
 def decay_astray(view: View) -> Finding:
     """Weight decay goes to the parameters that are listed to be left without it, and not to the others."""
-    looks = either(decay_turned_round, groups_exchanged)
+    looks = either(decay_turned_round, groups_exchanged, optax_mask_turned)
     return first(view, looks, "the scripts choose no weight decay by name")
 
 

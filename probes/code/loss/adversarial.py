@@ -54,9 +54,9 @@ def _scores(mine: Flow, node: ast.expr, sign: int, depth: int = _DEPTH) -> Itera
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
         if last_name(node.func) in _MEANS and owner is not None:
             library = unparse(owner) in ("torch", "tf", "ops", "jnp", "np", "tf.math", "paddle", "mint")
-            inner = (node.args[0] if node.args else None) if library else owner
-            if inner is not None:
-                yield from _scores(mine, inner, sign, depth - 1)
+            within = (node.args[0] if node.args else None) if library else owner
+            if within is not None:
+                yield from _scores(mine, within, sign, depth - 1)
         elif len(node.args) == 1 and _is_network(mine, node):
             yield _Score(sign, unparse(node.func), node.args[0], node)
 
@@ -66,7 +66,7 @@ def _is_network(mine: Flow, call: ast.Call) -> bool:
 
 
 def _rounds(source: Script) -> Iterator[tuple[list[_Score], list[_Score]]]:
-    """For each two objectives of one function: the scores of real and made ones, and those of made ones alone."""
+    """For each two objectives of a function: the scores of real and made samples, and of made ones alone."""
     mine = flow(source)
     taken = [(c, list(_scores(mine, o, 1))) for c, o in objectives(source) if c in source.backwards]
     for one, first in taken:
@@ -153,7 +153,9 @@ def penalty_without_slope(source: Script) -> Finding | None:
     for call, _ in _slopes(source):
         given = keyword(call, "create_graph")
         if given is None and len(call.args) < 5 and all(k.arg for k in call.keywords):
-            return at(source, call, "without create_graph=True the penalty has no gradient and trains nothing")
+            return at(
+                source, call, "without create_graph=True the penalty has no gradient and trains nothing"
+            )
         if isinstance(given, ast.Constant) and given.value is False:
             return at(source, call, "with create_graph=False the penalty has no gradient and trains nothing")
     return None

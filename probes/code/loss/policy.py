@@ -178,7 +178,7 @@ def _turned_later(source: Script, node: ast.AST) -> bool:
 
 
 def _upside_down(mine: Flow, ratio: ast.expr) -> ast.expr | None:
-    """`exp(old - new)`: the one side is called old and the other not, or it was kept and the other is asked now."""
+    """`exp(old - new)`: one side is called old and the other not, or it was kept and the other is new."""
     for end in _ends(mine, ratio):
         if not (isinstance(end, ast.Call) and last_name(end.func) == "exp"):
             continue
@@ -244,7 +244,9 @@ def mean_over_actions(source: Script) -> Finding | None:
         axis = call.args[0] if call.args else keyword(call, "dim") or keyword(call, "axis")
         asked = isinstance(owner, ast.Call) and last_name(owner.func) == "log_prob"
         if asked and axis is not None and unparse(axis) in ("-1", "1"):
-            return at(source, call, "the probability of several actions at once is the sum of these logarithms")
+            return at(
+                source, call, "the probability of several actions at once is the sum of these logarithms"
+            )
     return None
 
 

@@ -137,12 +137,17 @@ def _stops(node: ast.Assign) -> bool:
 
 
 def sum_runs_over_ends(source: Script) -> Finding | None:
-    """`last = delta + gamma * lam * last` where `delta` heeds the ends of games: the next game is summed up, too.
+    """`last = delta + gamma * lam * last` where `delta` heeds the ends of games, and the sum does not.
 
     Left aside where a condition or another statement of the loop sets the sum back.
     """
     for loop in source.of(ast.For):
-        ends = {t for s in loop.body if isinstance(s, ast.Assign) and _about_ends(s) for t in map(unparse, s.targets)}
+        ends = {
+            t
+            for s in loop.body
+            if isinstance(s, ast.Assign) and _about_ends(s)
+            for t in map(unparse, s.targets)
+        }
         for node in loop.body:
             if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
                 continue
@@ -153,7 +158,9 @@ def sum_runs_over_ends(source: Script) -> Finding | None:
             if any(name == n.id for s in others for n in of(s, ast.Name) if isinstance(n.ctx, ast.Store)):
                 continue
             if any(_heeds_ends(s, ends) for s in others if isinstance(s, ast.Assign)):
-                return at(source, node, f"`{name}` runs on over the ends of games that the step's error heeds")
+                return at(
+                    source, node, f"`{name}` runs on over the ends of games that the step's error heeds"
+                )
     return None
 
 

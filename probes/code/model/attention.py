@@ -192,6 +192,37 @@ def scores_scaled_up(source: Script) -> Finding | None:
     return None
 
 
+def dots_scaled_up(source: Script) -> Finding | None:
+    """`(q * k).sum(-1) * sqrt(d)` before a softmax: the same of products summed by hand, as on graphs."""
+    mine = flow(source)
+    for function in source.passes:
+        for node in of(function, ast.BinOp) if "softmax" in unparse(function) else ():
+            for scores, factor in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(node.op, ast.Mult) and _is_dot(scores) and _is_root(mine, factor):
+                    why = "the scores are multiplied with the root of the width, not divided by it"
+                    return at(source, node, why)
+    return None
+
+
+def _is_dot(node: ast.expr) -> bool:
+    """`(q * k).sum(-1)` of two names."""
+    if (
+        not isinstance(node, ast.Call)
+        or last_name(node.func) != "sum"
+        or not isinstance(node.func, ast.Attribute)
+    ):
+        return False
+    inner = node.func.value
+    plain = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mult)
+    return (
+        plain
+        and isinstance(inner, ast.BinOp)
+        and isinstance(inner.left, ast.Name)
+        and isinstance(inner.right, ast.Name)
+        and inner.left.id != inner.right.id
+    )
+
+
 _HEADS = re.compile(r"(?i)^(?:\w+\.)*(?:m_)?(?:n|num|number)?_?(?:of_)?heads?$")
 
 

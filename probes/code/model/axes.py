@@ -17,6 +17,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..samples.by_side import picture_reshaped
 from ..shared.checks import at, first
+from .compact import kept_under
 
 Layout = tuple[str, ...]  # names of axes, the slowest first; an axis of two that were joined stands as both
 _KEEPS_ALL = re.compile(
@@ -294,7 +295,7 @@ def weights_over_other_axis(source: Script) -> Finding | None:
                 axis = _axis(node)
                 if axis is None:
                     continue
-                names = _names_of(function, node)
+                names = _names_of(function, node) | kept_under(function, node)
                 if _summed_elsewhere(source, function, node, names, axis):
                     return at(
                         source,
@@ -304,10 +305,33 @@ def weights_over_other_axis(source: Script) -> Finding | None:
     return None
 
 
+def weights_over_other_ends(source: Script) -> Finding | None:
+    """`softmax(score, src)` of edges whose messages are summed where they arrive: `scatter(w * v, dst)`.
+
+    The weights then sum to one over what leaves a node, and not over what it gets.
+    """
+    if "torch_geometric" not in source.text and "torch_scatter" not in source.text:
+        return None
+    for function in source.passes:
+        softmaxes = [c for c in of(function, ast.Call) if last_name(c.func) in ("softmax", "scatter_softmax")]
+        sums = [
+            c
+            for c in of(function, ast.Call)
+            if last_name(c.func) in ("scatter", "scatter_add", "scatter_sum") and len(c.args) > 1
+        ]
+        weighed = {c.args[1].id for c in softmaxes if len(c.args) > 1 and isinstance(c.args[1], ast.Name)}
+        summed = {c.args[1].id for c in sums if isinstance(c.args[1], ast.Name)}
+        if len(softmaxes) == len(weighed) == 1 and len(summed) == 1 and weighed != summed and len(sums) == 1:
+            one, other = weighed.pop(), summed.pop()
+            why = f"the weights sum to one over `{one}`, and the messages are summed over `{other}`"
+            return at(source, softmaxes[0], why)
+    return None
+
+
 def _axis(call: ast.Call) -> int | None:
     given = keyword(call, "dim") or keyword(call, "axis")
     library = isinstance(call.func, ast.Attribute) and unparse(call.func.value) in (
-        *("F", "torch", "ops", "mint", "tf.nn", "tf", "nn.functional", "torch.nn.functional", "jax.nn"),
+        *("F", "torch", "ops", "mint", "tf.nn", "tf", "nn.functional", "torch.nn.functional", "jax.nn", "nn"),
     )
     if given is None:
         rest = call.args[1:] if library or isinstance(call.func, ast.Name) else call.args

@@ -13,6 +13,7 @@ from ...scripts.syntax import Function, Script
 from ..shared.checks import at, extractor, first, ok
 from ..shared.sides import either
 from ..tensorflow.slips import one_cell_for_all
+from .compact import block_asked_again
 from .each_round import one_in_all_rounds
 from .in_a_row import in_a_row
 from .one_for_two import layer_is_another
@@ -105,7 +106,7 @@ def _shared(source: Script) -> Finding | None:
 @probe()
 def layer_repeated(view: View) -> Finding:
     """One layer stands in several places: `[Layer()] * n`, a loop over settings, `self.two = self.one`."""
-    looks = either(_repeated, layer_reused, one_cell_for_all, layer_is_another)
+    looks = either(_repeated, layer_reused, one_cell_for_all, layer_is_another, block_asked_again)
     return first(view, looks, "the scripts make no list of layers")
 
 

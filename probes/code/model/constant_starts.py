@@ -17,6 +17,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from ..tensorflow.slips import constant_kernels
+from .compact import constant_kernel
 from .zero_products import both_factors_zero, matrices_all_zero
 from .zero_starts import ends_branch, ends_functional, is_of_output, may_start_at_zero, units
 
@@ -26,7 +27,7 @@ def zero_init(view: View) -> Finding:
     """Weights set to zero or one constant. Normal for biases, norm layers, LoRA's B and last layers."""
     return first(
         view,
-        either(_zero_init, both_factors_zero, matrices_all_zero, constant_kernels),
+        either(_zero_init, both_factors_zero, matrices_all_zero, constant_kernels, constant_kernel),
         "the scripts do not initialise weights themselves",
     )
 

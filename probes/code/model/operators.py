@@ -15,7 +15,13 @@ from ..loss.outputs import last_layer_cut
 from ..shared.checks import at, first, ok
 from ..shared.nodes import not_in_training
 from ..shared.sides import either
-from .attention import heads_joined_without_turning, scaled_by_heads, scores_scaled_up, weights_over_queries
+from .attention import (
+    dots_scaled_up,
+    heads_joined_without_turning,
+    scaled_by_heads,
+    scores_scaled_up,
+    weights_over_queries,
+)
 from .heads import heads_misplaced
 
 _RECTIFIERS = ("ReLU", "relu", "relu_", "ReLU6", "relu6", "LeakyReLU", "leaky_relu", "softplus", "Softplus")
@@ -173,7 +179,7 @@ def _made_by(mine: Flow, node: ast.expr, depth: int = 6) -> Iterator[ast.Call]:
 def _is_method(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Attribute) and not (
         isinstance(node.func.value, ast.Name)
-        and node.func.value.id in ("F", "torch", "ops", "tf", "nn", "mint")
+        and node.func.value.id in ("F", "torch", "ops", "tf", "nn", "mint", "jnp", "jax")
     )
 
 
@@ -348,7 +354,7 @@ def attention_unscaled(view: View) -> Finding:
 
     Looked for in what the scores are made of and done to: a root, a power, a factor, a norm or a temperature.
     """
-    checks = either(_unscaled, scores_scaled_up, scaled_by_heads)
+    checks = either(_unscaled, scores_scaled_up, dots_scaled_up, scaled_by_heads)
     return first(view, checks, "the scripts write out no attention scores")
 
 
@@ -406,6 +412,9 @@ def _product_before(mine: Flow, node: ast.Call) -> ast.expr | None:
             return given
         if isinstance(given, ast.BinOp):
             return None  # something is done to the scores: a scale, a bias
+        if isinstance(given, ast.Call) and last_name(given.func) == "where" and len(given.args) == 3:
+            given = given.args[1]  # `where(causal, scores, -inf)`
+            continue
         if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and _is_method(given):
             given = given.func.value  # masked_fill, float, ...
         elif isinstance(given, (ast.Name, ast.Attribute)) and (found := mine.given(given)) is not None:

@@ -386,8 +386,21 @@ def _added(function: Function) -> list[str]:
 
 
 def _runs_self(call: ast.Call, name: str) -> bool:
-    of_self = any(unparse(n.func).startswith("self.") for n in of(call, ast.Call))
+    of_self = any(_asks_layer(n) for n in of(call, ast.Call))
     return of_self and any(n.id == name for n in of(call, ast.Name))
+
+
+def _asks_layer(call: ast.Call) -> bool:
+    """`self.mlp(x)`, or `Mlp(8)(x)` of a layer that is made where it is asked."""
+    return _is_made_here(call) or unparse(call.func).startswith("self.")
+
+
+def _is_made_here(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Call) and last_name(call.func.func)[:1].isupper()
+
+
+def _layer_asked(call: ast.Call) -> ast.expr:
+    return call.func.func if isinstance(call.func, ast.Call) else call.func
 
 
 def _hands_on(value: ast.expr | None, stream: str) -> bool:
@@ -402,9 +415,13 @@ def _replaces(node: ast.Assign, stream: str, norms: set[str]) -> bool:
     """`x = self.drop(self.mlp(self.norm(x)))`: a branch of the normalised stream that keeps none of it."""
     if unparse(node.targets[0]) != stream or not isinstance(node.value, ast.Call):
         return False
-    calls = [n for n in of(node.value, ast.Call) if unparse(n.func).startswith("self.")]
-    names = [last_name(c.func) for c in calls]
-    normal = [c for c in calls if last_name(c.func) in norms]
+    calls = [n for n in of(node.value, ast.Call) if _asks_layer(n)]
+    names = [last_name(_layer_asked(c)) for c in calls]
+    normal = [
+        c
+        for c in calls
+        if last_name(c.func) in norms or (_is_made_here(c) and _NORM.search(last_name(_layer_asked(c))))
+    ]
     inner = [c for c in normal if c.args and isinstance(c.args[0], ast.Name) and c.args[0].id == stream]
     kept = any(isinstance(n.op, ast.Add) for n in of(node.value, ast.BinOp))
     ends = any(re.search(r"head|final|proj|pool|out|logit|embed|lm_", n) for n in names)

@@ -240,7 +240,7 @@ def _shadowed(
 
 
 def _by_name(source: Script, loop: ast.For, over: ast.expr) -> Iterator[_Update]:
-    """`for k, v in copy.state_dict().items(): v.mul_(m).add_(state[k], alpha=1 - m)`: one is asked by its name.
+    """`for k, v in copy.state_dict().items(): v.mul_(m).add_(state[k], alpha=1 - m)`: one is asked by name.
 
     Also `for k, p in net.named_parameters(): self.shadow[k].mul_(m).add_(p, alpha=1 - m)`.
     """

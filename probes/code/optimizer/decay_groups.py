@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import unparse
+from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -40,6 +40,38 @@ def groups_exchanged(source: Script) -> Finding | None:
         if kinds[SMALL] and not kinds[LARGE]:
             return at(source, groups[0][0], "biases and norms decay and the matrices do not")
     return ok(source, seen, "the matrices decay") if seen is not None else None
+
+
+def optax_mask_turned(source: Script) -> Finding | None:
+    """`optax.adamw(rate, mask=lambda p: tree_map(lambda x: x.ndim <= 1, p))`: what the mask keeps decays."""
+    if "jax" not in source.frameworks:
+        return None
+    seen: ast.AST | None = None
+    for call in source.named("adamw", "add_decayed_weights", "lamb", "lion"):
+        given = keyword(call, "mask")
+        asked: list[ast.AST] = [given] if given is not None else []
+        if isinstance(given, ast.Name):
+            asked = [*flow(source).functions.get(given.id, [])] or [*flow(source).values(given, 2)]
+        kinds = {k for a in asked for t in of(a, ast.Compare) if (k := _kept_by(source, t)) is not None}
+        turned = any(isinstance(n.op, ast.Not) for a in asked for n in of(a, ast.UnaryOp))
+        if len(kinds) != 1 or turned:
+            continue
+        seen = seen or call
+        if kinds == {SMALL}:
+            return at(source, call, "biases and norms decay and the matrices do not")
+    return ok(source, seen, "the matrices decay") if seen is not None else None
+
+
+def _kept_by(source: Script, test: ast.Compare) -> str | None:
+    """`x.ndim > 1`, `path[-1] == "kernel"`, `path[-1] != "bias"`: which leaves a mask keeps."""
+    if (kind := _of_test(source, test)) is not None:
+        return kind
+    word = test.comparators[0].value if isinstance(test.comparators[0], ast.Constant) else None
+    if not isinstance(word, str) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        return None
+    kinds = {"kernel": LARGE, "w": LARGE, "bias": SMALL, "scale": SMALL, "b": SMALL}
+    kind = kinds.get(word)
+    return _turned(kind) if isinstance(test.ops[0], ast.NotEq) else kind
 
 
 def _groups(source: Script) -> Iterator[list[tuple[ast.expr, bool | None]]]:

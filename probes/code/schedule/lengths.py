@@ -117,7 +117,11 @@ def _unit_wrong(source: Script) -> Finding | None:
             )
     for call in source.calls:
         if moved_in_inner_rounds(source, call):
-            return at(source, call, "its length is that of an outer loop, and it moves in each round of an inner one")
+            return at(
+                source,
+                call,
+                "its length is that of an outer loop, and it moves in each round of an inner one",
+            )
     for node in _of_one_epoch(source):
         return at(source, node, "the schedule ends with the first epoch: its length is that of one")
     for node in _misnamed(source):
@@ -204,15 +208,13 @@ def moved_in_inner_rounds(source: Script, call: ast.Call) -> bool:
     given = _given_length(call)
     if not isinstance(given, (ast.Name, ast.Attribute)) or source.loose:
         return False
-    steps = _moving(source, call)
-    for step in steps:
+    for step in _moving(source, call):
         around = chain(source, step)
         tests = [p for p in source.above(step) if isinstance(p, (ast.If, ast.Try))]
-        if step.args or tests or len(around) < 2 or _counts(around[0], given):
-            return False
-        if not any(_counts(p, given) for p in around[1:]):
-            return False
-    return bool(steps)
+        if not step.args and not tests and len(around) > 1 and not _counts(around[0], given):
+            if any(_counts(p, given) for p in around[1:]):
+                return True
+    return False
 
 
 def _moving(source: Script, call: ast.Call) -> list[ast.Call]:

@@ -23,7 +23,10 @@ from ..trainers.hooks import hook_runs_per, lightning, methods
 
 _CLIPS = ("clip_gradients", "clip_grad_norm_", "clip_grad_value_")
 _HELPS = re.compile(r"(?i)backward|grad|closure|optim|update|minimi[sz]e|apply")
-_TOGGLES = ("toggle_optimizer", "untoggle_optimizer", "manual_backward", "optimizers", "autograd")
+_TOGGLES = (
+    *("toggle_optimizer", "untoggle_optimizer", "manual_backward", "optimizers", "autograd"),
+    *("requires_grad_", "no_grad", "enable_grad"),
+)
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,9 @@ def _of_own_model(mine: Flow, model: ast.ClassDef, depth: int) -> Iterator[ast.C
     if model not in mine.source.modules or "call" not in own:
         return
     steps = [f for n, f in own.items() if n in ("train_step", "compute_loss")]
-    if any(last_name(c.func) in ("softmax", "sigmoid", "log_softmax") for f in steps for c in of(f, ast.Call)):
+    if any(
+        last_name(c.func) in ("softmax", "sigmoid", "log_softmax") for f in steps for c in of(f, ast.Call)
+    ):
         return
     for value in returns(own["call"]):
         yield from _last_layers(mine, value, depth - 1)
