@@ -41,6 +41,7 @@ from .model.activations import layers_unbent, softmax_misplaced
 from .model.attention import mask_times_scores, mask_turned_round
 from .model.axes import (
     normalised_over_batch,
+    softmax_over_samples,
     torn_in_model,
     weights_over_other_axis,
     weights_over_other_ends,
@@ -266,6 +267,7 @@ _TURNS = (no_rotation, turned_on_one_side)
 _AXES = (
     weights_over_other_axis,
     weights_over_other_ends,
+    softmax_over_samples,
     normalised_over_batch,
     torn_in_model,
     last_of_batch,

@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import step_cells
 from ...scripts.syntax import Script
+from ..mindspore.one_step import step_keeps_scale
 from ..mindspore.scaled_once import never_unscaled
 from ..mindspore.steps import shards_of_unsorted
 from ..samples.seeds import same_seed
@@ -55,7 +56,7 @@ def scale_not_divided_out(view: View) -> Finding:
     """
     return first(
         view,
-        either(_scale_left, scaled_and_left, never_unscaled),
+        either(_scale_left, scaled_and_left, never_unscaled, step_keeps_scale),
         "the scripts use no fixed loss scale manager",
     )
 

@@ -19,6 +19,7 @@ from ..resume.taken_up import overwritten_before_scored
 from ..shared.checks import at, first, ok, scripts
 from ..shared.sides import either, literal, words
 from ..tensorflow.slips import watched_metric_unknown
+from ..trainers.configured import best_in_configuration
 from ..trainers.trainer_settings import best_by_default, best_not_loaded
 from .asked_way import by_mode, from_infinity, harms
 from .best_in_files import figure_replaced, other_file_scored
@@ -136,6 +137,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             monitored_in_training,
             partial(watched_metric_unknown, names=("ModelCheckpoint", "EarlyStopping")),
             best_by_default,
+            partial(best_in_configuration, view),
             kept_alive,
             figure_forgotten,
             figure_never_raised,

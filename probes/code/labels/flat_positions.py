@@ -13,7 +13,7 @@ from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
-from .marks import USUAL, ignored_labels, is_label
+from .marks import USUAL, ignored_labels, is_label, padded_labels, written_over
 
 _FLAT = ("reshape", "view", "flatten", "ravel")
 # what weighs, picks or replaces single places, wherever it stands
@@ -71,7 +71,7 @@ def padding_of_positions(source: Script) -> Finding | None:
     ignored = ignored_labels(source)
     if ignored is None or source.loose:
         return None
-    fills = fills_of_targets(source)
+    fills = fills_of_targets(source) or _padded_by_library(source)
     if not fills or any(n < 0 for n in fills) or _BY_HAND.search(source.code) or _marked(source):
         return None
     for call, kind in losses(source):
@@ -86,6 +86,18 @@ def padding_of_positions(source: Script) -> Finding | None:
         told = f"leaves out {', '.join(map(str, sorted(ignored)))}" if ignored else "leaves out nothing"
         return at(source, fills[wrong[0]], f"rows are filled up with {wrong[0]}, and the loss {told}")
     return None
+
+
+def _padded_by_library(source: Script) -> dict[int, ast.AST]:
+    """`trg = pad_sequence(rows, padding_value=PAD)`: what labels are filled up with."""
+    found: dict[int, ast.AST] = {}
+    for call, value in padded_labels(source):
+        number = 0 if value is None else literal(source, value)
+        if last_name(call.func) == "pad_sequence":
+            if type(number) is not int or written_over(source, call, {USUAL}):
+                return {}
+            found[number] = call
+    return found
 
 
 def _marked(source: Script) -> bool:

@@ -48,6 +48,7 @@ from .replay import (
 )
 from .returns import added_up_forwards, end_counted_in_one, sum_runs_over_ends
 from .sequence_targets import frequencies_grow, one_wave_twice, target_not_next, temperature_multiplied
+from .shifted import shifted_twice, targets_are_inputs
 from .sound import (
     bins_to_whole_rate,
     frames_do_not_fit,
@@ -75,6 +76,8 @@ _METHODS = (
     step_drawn_twice,
     sampled_forwards,
     target_not_next,
+    targets_are_inputs,
+    shifted_twice,
     one_wave_twice,
     frequencies_grow,
     temperature_multiplied,

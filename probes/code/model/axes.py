@@ -410,6 +410,18 @@ def _rank(source: Script, node: ast.Call) -> int | None:
 # -------------------------------------------------------------------------------------- along the batch
 
 
+def softmax_over_samples(source: Script) -> Finding | None:
+    """`softmax(logits, dim=0)` in a function that sums over axes 0, 2 and 3: classes stand along axis 1."""
+    for call in source.named("softmax", "log_softmax"):
+        function = source.function_around(call)
+        if function is None or _axis(call) != 0 or source.class_around(call) in source.modules:
+            continue
+        text = unparse(function)
+        if re.search(r"(?:dim|axis)=[(\[]0, 2, 3[)\]]|permute\(0, 3, 1, 2\)", text):
+            return at(source, call, "the softmax runs over the samples, where classes stand along axis 1")
+    return None
+
+
 def normalised_over_batch(source: Script) -> Finding | None:
     """Vectors are brought to length one along the axis of the batch, in the model that makes them.
 

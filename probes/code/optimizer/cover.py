@@ -130,7 +130,26 @@ def _of_call(mine: Flow, node: ast.Call, depth: int) -> Cover:
             return inner
         return _together(mine, [cover_of(mine, a, depth - 1) for a in node.args])
     ends = [v for v in mine.values(node, 2) if v is not node]
-    return cover_of(mine, ends[0], depth - 1) if len(ends) == 1 else Cover()
+    found = cover_of(mine, ends[0], depth - 1) if len(ends) == 1 else Cover()
+    return found if found.whole or found.part else _of_helper(mine, node)
+
+
+def _of_helper(mine: Flow, call: ast.Call) -> Cover:
+    """`groups(model.head, 0.01)` of a function that sorts the parameters of what it gets alone.
+
+    Only that it is a part is told: what the function leaves out is not looked at.
+    """
+    functions = mine.called(call)
+    if len(functions) != 1:
+        return Cover()
+    asked = [c.func for c in of(functions[0], ast.Call) if last_name(c.func) in PARAMETERS]
+    names = {unparse(a.value) for a in asked if isinstance(a, ast.Attribute)}
+    words = [a.arg for a in functions[0].args.args]
+    if len(names) != 1 or (name := names.pop()) not in words or words.index(name) >= len(call.args):
+        return Cover()
+    given = call.args[words.index(name)]
+    found = _of_owner(mine, given, call) if isinstance(given, ast.Attribute) else Cover()
+    return found if found.part else Cover()
 
 
 _WHOLE_NAMES = (

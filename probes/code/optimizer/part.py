@@ -151,6 +151,33 @@ def held_frozen(source: Script) -> Finding | None:
     return None
 
 
+def adapters_frozen(source: Script) -> Finding | None:
+    """`model = get_peft_model(model, lora)`, and then all parameters of `model` are switched off.
+
+    The base is frozen by the adapters themselves: what is switched off after them is what should learn.
+    """
+    for call in source.named("get_peft_model"):
+        statement, scope = source.statement(call), source.function_around(call)
+        if not isinstance(statement, ast.Assign) or source.named("unfreeze", "add_adapter", "load_adapter"):
+            continue
+        name = unparse(statement.targets[0])
+        switched = [(n, v) for n, _, v in switches(source) if source.function_around(n) is scope]
+        later = [(n, v) for n, v in switched if getattr(n, "lineno", 0) > statement.lineno]
+        if any(not (isinstance(v, ast.Constant) and v.value is False) for _, v in later):
+            continue
+        for node, _ in later:
+            loop = next((p for p in source.above(node) if isinstance(p, ast.For)), None)
+            whole = loop is not None and unparse(loop.iter) in (
+                f"{name}.parameters()",
+                f"{name}.named_parameters()",
+            )
+            if loop is not None and whole and _on_no_condition(source, node, loop):
+                return at(
+                    source, node, "the adapters are switched off with all the rest: nothing is left to train"
+                )
+    return None
+
+
 def _on_no_condition(source: Script, node: ast.AST, loop: ast.For) -> bool:
     conditions = (ast.If, ast.While, ast.Try, ast.For)
     return not any(isinstance(p, conditions) for p in source.above(node) if p is not loop)

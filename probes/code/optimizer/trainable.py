@@ -10,7 +10,7 @@ from ..tensorflow.keras_slips import new_layer_untrained
 from ..tensorflow.slips import made_untrainable
 from ..trainers.lightning_settings import frozen_for_fit
 from .frozen import freezes_untrained
-from .part import held_frozen, optimizer_gets_part
+from .part import adapters_frozen, held_frozen, optimizer_gets_part
 
 
 @probe()
@@ -22,7 +22,13 @@ def part_not_trained(view: View) -> Finding:
     frozen = first(
         view,
         either(
-            held_frozen, freezes_untrained, layer_kept, made_untrainable, new_layer_untrained, frozen_for_fit
+            held_frozen,
+            adapters_frozen,
+            freezes_untrained,
+            layer_kept,
+            made_untrainable,
+            new_layer_untrained,
+            frozen_for_fit,
         ),
         "the scripts show no training step",
     )

@@ -11,6 +11,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
+from ..mindspore.one_step import step_of_one_rank
 from ..mindspore.steps import reducer_idle
 from ..shared.checks import at
 from ..shared.gates import turn_of_test
@@ -197,6 +198,8 @@ def unreduced_on_mindspore(source: Script) -> Finding | None:
         return None
     if (idle := reducer_idle(source)) is not None and idle.state is State.PRESENT:
         return idle
+    if (alone := step_of_one_rank(source)) is not None:
+        return alone
     if source.named("DistributedGradReducer", "AllReduce", "set_algo_parameters"):
         return None
     by_hand = source.named("value_and_grad", "GradOperation")

@@ -17,6 +17,7 @@ from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from ..shared.units import EPOCH, STEP, chain, loops_of_step, runs_per, unit
 from ..tensorflow.graph import decay_of_epochs
+from ..trainers.configured import warmup_in_configuration
 from ..trainers.deepspeed import length_in_micro_batches, schedule_moved_again, warmup_longer_in_configuration
 from ..trainers.hooks import lightning
 from .computed import course_misjudged
@@ -86,6 +87,7 @@ def unit_wrong(view: View) -> Finding:
             warmup_of_all,
             rate_for_factor,
             partial(warmup_longer_in_configuration, view),
+            partial(warmup_in_configuration, view),
             warmup_outlasts_training,
             begins_after_training,
             gone_too_soon,
@@ -358,13 +360,25 @@ _WHOLE = re.compile(
 )
 
 
+# nothing is left of the rate once their length is over
+_RUNS_OUT = ("PolynomialLR", "get_linear_schedule_with_warmup", "get_polynomial_decay_schedule_with_warmup")
+
+
 def _of_one_epoch(source: Script) -> Iterator[ast.AST]:
-    """`total = len(loader)`: the length of a schedule that moves with every step of several epochs."""
+    """`total = len(loader)`: the length of a schedule that moves with every step of several epochs.
+
+    Also where the schedule is given it as it is, and ends there: `PolynomialLR(opt, len(loader))`.
+    """
     trainer = any("LightningModule" in unparse(b) for c in source.classes.values() for b in c.bases)
     if not trainer and len(loops_of_step(source)) < 2:
         return
     if re.search(r"(?i)\bepochs?\w* *= *1\b", source.code):
         return  # one epoch may be all there is
+    for call in source.calls:
+        given = _given_length(call)
+        if last_name(call.func) in _RUNS_OUT and given is not None:
+            if (_batches_of_one(given) or _of_loader(source, given)) and moves_with(source, call) == STEP:
+                yield call
     for node in source.of(ast.Assign):
         if not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
             continue
@@ -390,6 +404,17 @@ def _batches_of_one(value: ast.expr) -> bool:
     if isinstance(value, ast.Call) and last_name(value.func) == "len" and value.args:
         return re.search(r"(?i)load|(?:^|_)dl$|batches|iterator", unparse(value.args[0])) is not None
     return isinstance(value, ast.Attribute) and value.attr == "num_training_batches"
+
+
+def _of_loader(source: Script, value: ast.expr) -> bool:
+    """`len(train)` of a name that holds a `DataLoader`."""
+    given = (
+        value.args[0]
+        if isinstance(value, ast.Call) and last_name(value.func) == "len" and value.args
+        else None
+    )
+    made = flow(source).values(given, 2) if given is not None else []
+    return any(isinstance(m, ast.Call) and last_name(m.func) == "DataLoader" for m in made)
 
 
 def _shapes_rate(source: Script, name: str) -> bool:

@@ -19,6 +19,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, outer_loop
 from ..shared.sides import literal
+from .hooks import hugging_face
 
 _COUNT = re.compile(r"(?i)accum|micro_?(?:batches|steps)|\bgas\b")
 
@@ -262,7 +263,7 @@ def accumulates(view: View, source: Script) -> bool:
 
 def scale_of_one(view: View, source: Script) -> Finding | None:
     """fp16 of DeepSpeed at a loss scale that is fixed at one, in its configuration or the script's dict."""
-    if engines(source) is None:
+    if engines(source) is None and not hugging_face(source):
         return None
     for node in source.of(ast.Dict):
         items = {

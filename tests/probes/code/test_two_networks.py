@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Critics and generators, policies, averages of weights, flax' layers made where asked, and subclassed Keras."""
 
 from __future__ import annotations
