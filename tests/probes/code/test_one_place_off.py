@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.registry import View, read
 
