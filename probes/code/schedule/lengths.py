@@ -375,9 +375,9 @@ def _of_one_epoch(source: Script) -> Iterator[ast.AST]:
     if re.search(r"(?i)\bepochs?\w* *= *1\b", source.code):
         return  # one epoch may be all there is
     for call in source.calls:
-        given = _given_length(call)
-        if last_name(call.func) in _RUNS_OUT and given is not None:
-            if (_batches_of_one(given) or _of_loader(source, given)) and moves_with(source, call) == STEP:
+        length = _given_length(call)
+        if last_name(call.func) in _RUNS_OUT and length is not None:
+            if (_batches_of_one(length) or _of_loader(source, length)) and moves_with(source, call) == STEP:
                 yield call
     for node in source.of(ast.Assign):
         if not isinstance(node.targets[0], (ast.Name, ast.Attribute)):
