@@ -243,6 +243,11 @@ def _shards_overlap(view: View) -> Finding:
         return unknown(shards)
     ranks = len(shards)
     seen = Counter(n for d in shards.values() for n in d.entries)
+    kinds = Counter(frozenset(d.entries) for d in shards.values())
+    apart = sum(map(len, kinds)) == len(seen)
+    logged = all(d.file.endswith((".log", ".out")) for d in shards.values())
+    if apart and len(kinds) < ranks and len(set(kinds.values())) == 1 and (len(kinds) > 1 or logged):
+        return unknown(f"{ranks} ranks read in {len(kinds)} groups: may be those that share a model")
     twice = [n for n, count in seen.items() if count > 1]
     equal = len({len(d.entries) for d in shards.values()}) == 1
     where = _places(shards)

@@ -179,6 +179,17 @@ def _told_alone(run: Run) -> tuple[Configured, Configured] | None:
     return (size, switch) if names.number(size.value) == 1 and switch.value is False else None
 
 
+def _left_off(run: Run) -> Configured | None:
+    """The switch of distribution, off by default, where a launch line gives the script's other options."""
+    switch = run.settings.get("distributed")
+    if switch is None or switch.value is not False or switch.trust > 40 or switch.file not in run.scripts:
+        return None
+    launched = {s.key for s in run.raw_settings if s.file.endswith((".sh", ".bash"))}
+    text = run.scripts[switch.file]
+    given = any(f'"--{key}"' in text or f"'--{key}'" in text for key in launched)
+    return switch if given and switch.raw not in launched else None
+
+
 @probe()
 def trains_alone(view: View) -> Finding:
     """Several processes are asked for and one trains.
@@ -193,6 +204,13 @@ def trains_alone(view: View) -> Finding:
         return present(
             text, value=1, threshold=len(run.ranks), where=(*_places(told_alone[0]), *_places(told_alone[1]))
         )
+    left_off = _left_off(run)
+    if left_off is not None and len(run.ranks) >= _LEAST_RANKS:
+        text = (
+            f"there are logs of {len(run.ranks)} ranks, {says(left_off)} unless it is given,"
+            " and the launch line gives other options of the script and not this one"
+        )
+        return present(text, value=1, threshold=len(run.ranks), where=_places(left_off))
     asked = names.device_count({k: v for k, v in run.settings.items() if v.trust > 40})
     if asked is None:
         switch = run.settings.get("distributed")

@@ -30,6 +30,49 @@ def layers_frozen(view: View) -> Finding:
     return absent(f"nothing is frozen ({says(setting)})", **carried(setting))
 
 
+_CHECKPOINT = re.compile(
+    r"^(?:load_checkpoint|checkpoint_name_or_path|pretrained_model(?:_dir|_name_or_path)?|load_ckpt(?:_path)?"
+    r"|pre_trained(?:_path)?|pretrained(?:_path|_ckpt|_model_path)?|ckpt_path|model_name_or_path|load)$",
+    re.I,
+)
+_EMPTY = ("", None, "none", "null", False, "false")
+
+
+@probe()
+def tuned_from_nothing(view: View) -> Finding:
+    """Fine-tuning is asked for by `run_mode` (MindFormers), and every place for a checkpoint is empty."""
+    mode = next((s for s in view.run.raw_settings if names.parts_of(s.key)[-1:] == ["run_mode"]), None)
+    if mode is None or str(mode.value).lower() != "finetune":
+        return unknown("no settings ask for fine-tuning")
+    places = [s for s in view.run.raw_settings if _CHECKPOINT.match((names.parts_of(s.key) or [""])[-1])]
+    where = (Place(mode.file, mode.line), *(Place(s.file, s.line) for s in places[:3]))
+    if not places:
+        return unknown("fine-tuning is asked for; no settings name a checkpoint")
+    named = next((s for s in places if (str(s.value).lower() if s.value else s.value) not in _EMPTY), None)
+    if named is not None:
+        return absent(f"fine-tuning begins with {named.key} = {named.value}", where=where)
+    listed = ", ".join(dict.fromkeys(s.key for s in places))
+    return present(f"{mode.key} = finetune, and no checkpoint is named ({listed})", where=where)
+
+
+@probe()
+def moments_not_loaded(view: View) -> Finding:
+    """A run that goes on from a checkpoint leaves the optimizer out (Megatron's `--no-load-optim`)."""
+    resumed = [e for e in view.run.events_of("resume", "rewind") if e.step is None or e.step > 0]
+    told = [s for s in view.run.raw_settings if names.parts_of(s.key)[-1:] == ["no_load_optim"]]
+    if not told:
+        return unknown("no settings tell whether the state of the optimizer is loaded")
+    where = (Place(told[0].file, told[0].line),)
+    if told[0].value is not True:
+        return absent("the state of the optimizer is loaded", where=where)
+    if not resumed or not any((e.step or e.value or 0) > 0 for e in resumed):
+        return unknown(f"{told[0].key} is set; nothing says that the run goes on past its first step")
+    step = next((e.step or e.value) for e in resumed if (e.step or e.value or 0) > 0)
+    return present(
+        f"the run goes on at step {step:g} with {told[0].key}: its moments begin anew", step=step, where=where
+    )
+
+
 @probe("config:init_std")
 def init_extreme(view: View, large: float, small: float) -> Finding:
     """The standard deviation of the initial weights is far from what is used."""

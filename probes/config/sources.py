@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
+
+from ...engine.model import Place
 from .. import settings as names
+from ..assembly import layout
 from ..registry import Finding, View, absent, place_of, present, probe, unknown
-from ..run import Configured
+from ..run import Configured, Run
 from .values import says, scalar_of
 
 
@@ -88,3 +94,68 @@ def _rivals(first: Configured, other: Configured) -> bool:
         return False  # two launch scripts or two logs are two runs
     last = [names.parts_of(c.raw)[-1] for c in (first, other)]
     return last[0] == last[1] or (first.file != other.file and first.key != "batch_size")
+
+
+_EVALUATION = re.compile(r"(?:^|[/_.\-])(?:eval\w*|test|infer\w*|predict\w*|valid\w*)(?=[/_.\-])", re.I)
+_SAVED = re.compile(r"^[\w.\-/]+\d[\w.\-]*\.(?:ckpt|pth?|bin|pt|safetensors|air|index)$")
+EARLY = 0.5  # of the way to the last checkpoint
+BETTER = 0.05  # by how much the run's own evaluation, a share, gets better after that checkpoint
+LOWER = 1.3  # times that its loss comes down after that
+
+
+def _saved(run: Run, path: str) -> tuple[float, str] | None:
+    """How far through the run a checkpoint was saved, and the last one's name; None: not told by names."""
+    name = path.rpartition("/")[2]
+    kind = layout.numberless(name)
+    numbers = {}
+    for file in run.checkpoint_files:
+        if layout.numberless(file.name) == kind:
+            numbers[file.name] = [int(n) for n in re.findall(r"\d+", file.name)]
+    mine = [int(n) for n in re.findall(r"\d+", name)]
+    if name not in numbers or len(numbers) < 2:
+        return None
+    for at, number in enumerate(mine):
+        others = {n[at] for n in numbers.values()}
+        if len(others) == len(numbers):  # the number that counts them
+            last = max(others)
+            return (number / last, next(f for f, n in numbers.items() if n[at] == last)) if last > 0 else None
+    return None
+
+
+def _improves(run: Run, share: float) -> str | None:
+    """What the run's curves say got better after that share of the run, in words."""
+    for name, series in sorted(run.series.items()):
+        values = series.values[np.isfinite(series.values)]
+        if len(values) < 4 or not name.startswith(("eval/", "train/loss")):
+            continue
+        then, end = float(values[min(int(share * len(values)), len(values) - 1)]), float(values[-1])
+        if name.endswith("/loss"):
+            if name == "train/loss" and end > 0 and then > LOWER * end and "eval/loss" not in run.series:
+                return f"{name} was {then:.3g} then and ends at {end:.3g}"
+        elif name.endswith(("accuracy", "/map", "/f1", "/auc")) and end - then > BETTER:
+            return f"{name} was {then:.3g} then and ends at {end:.3g}"
+    return None
+
+
+@probe()
+def early_checkpoint_scored(view: View) -> Finding:
+    """An evaluation of its own names a checkpoint of the first half of the run, which got better after it."""
+    looked = None
+    for setting in view.run.raw_settings:
+        value = setting.value
+        if not isinstance(value, str) or not _SAVED.match(value) or not _EVALUATION.search(setting.file):
+            continue
+        found = _saved(view.run, value)
+        if found is None:
+            continue
+        share, last = found
+        looked = f"{setting.file} evaluates {value}"
+        better = _improves(view.run, share) if share < EARLY else None
+        if better is not None:
+            return present(
+                f"{looked}, {share:.0%} of the way to {last}: {better}",
+                value=share,
+                threshold=EARLY,
+                where=(Place(setting.file, setting.line),),
+            )
+    return absent(looked) if looked else unknown("no evaluation of its own names one of several checkpoints")

@@ -67,6 +67,10 @@ _TF32_UNITS = re.compile(
     re.I,
 )
 _TF32_SWITCH = re.compile(r"^(?:tf32|allow_tf32|use_tf32|enable_tf32|allow_hf32|hf32)$")
+# Products of matrices; convolutions in TF32 are PyTorch's default everywhere.
+_TF32_SCRIPT = re.compile(
+    r"^[ \t]*((?:\w+\.)+matmul\.allow_(?:tf32|hf32))[ \t]*=[ \t]*(True|False)\b", re.MULTILINE
+)
 
 
 @probe()
@@ -86,6 +90,13 @@ def tf32(view: View) -> Finding:
             if setting.value:
                 return present(text, value=True, where=where)
             return absent(text, value=False, where=where)
+    for path, text in run.scripts.items():
+        switched = _TF32_SCRIPT.search(text)
+        if switched is not None:
+            line = text.count("\n", 0, switched.start()) + 1
+            on = switched[2] == "True"
+            said, where = f"{switched[1]} = {switched[2]}", (Place(path, line),)
+            return present(said, value=True, where=where) if on else absent(said, value=False, where=where)
     precision = run.settings.get("precision")
     if precision is not None and precision.value != "fp32":
         return absent(

@@ -445,7 +445,8 @@ def pretrained_starts_untrained(view: View, tolerance: float = 0.1) -> Finding:
     run = view.run
     keys = ("pretrained", "adapter") if _resumed_inside(run) else ("pretrained", "resume_from", "adapter")
     meant = next((k for k in keys if situation.switched_on(run, k)), None)
-    if meant is None:
+    tuned = next((s for s in run.raw_settings if s.key.rpartition(".")[2] == "run_mode"), None)
+    if meant is None and (tuned is None or str(tuned.value).lower() != "finetune"):
         known = "pretrained" in run.settings
         words = "no trained weights are configured"
         return absent(words) if known else unknown(f"{words}, as far as is known")
@@ -463,11 +464,12 @@ def pretrained_starts_untrained(view: View, tolerance: float = 0.1) -> Finding:
     level = situation.chance_loss(run, number.count)
     first = float(series.values[0])
     words = (
-        f"{meant} is set, the first train/loss is {first:.4g}, a guess among {number.count}"
-        f" words gives {level:.4g}"
+        f"{meant or 'run_mode = finetune'} is set, the first train/loss is {first:.4g}, a guess among"
+        f" {number.count} words gives {level:.4g}"
     )
     seen: dict[str, Any] = {"value": round(first, 4), "threshold": round((1 - tolerance) * level, 4)}
-    where = (place(series, 0), place_of(run.settings[meant]))
+    told = place_of(run.settings[meant]) if meant else Place(tuned.file, tuned.line) if tuned else None
+    where = (place(series, 0), *((told,) if told else ()))
     if first >= (1 - tolerance) * level:
         return present(words, step=float(series.steps[0]), where=where, series=("train/loss",), **seen)
     return absent(words, series=("train/loss",), **seen)

@@ -89,3 +89,45 @@ def cosine_falls(view: View) -> Finding:
         if clean and not found.from_statistics and one != "no cosine is recorded"
         else unknown(one)
     )
+
+
+PRODUCTS = frozenset({"linear", "matmul", "convolution"})
+LEAST = 3  # products that are rounded, and other operators that agree
+
+
+@probe()
+def products_rounded(view: View, least: float, most: float) -> Finding:
+    """Of operators in fp32 whose inputs agree products alone deviate, by what a shorter mantissa rounds.
+
+    `least` and `most` bound the relative error of a product: TF32 and hf32 keep 10 bits of the mantissa.
+    """
+    found = comparison(view)
+    if found is None:
+        return unknown(_missing(view))
+    rounded, others, agree = [], [], 0
+    for one in found.operators:
+        outputs = [t for t in _side(one, "output") if t.figures is not None and not t.figures.from_statistics]
+        inputs = _side(one, "input", "parameter")
+        if not outputs or not inputs or any(t.state == "differs" for t in inputs):
+            continue
+        if {t.dtype for t in outputs} | {t.benchmark_dtype for t in outputs} != {"float32"}:
+            continue
+        if knowledge().kind(one.kind) in PRODUCTS:
+            if least <= one.output_error <= most:
+                rounded.append(one)
+        elif any(t.state == "differs" for t in outputs):
+            others.append(one)
+        else:
+            agree += 1
+    if len(rounded) < LEAST or agree < LEAST:
+        return unknown("too few products of matrices with known inputs deviate a little")
+    if others:
+        return absent(f"{others[0].name} deviates as well, which is no product")
+    first = rounded[0]
+    return present(
+        f"of agreeing inputs {len(rounded)} products in fp32 deviate by up to"
+        f" {max(o.output_error for o in rounded):.1e} (first {first.name}), {agree} other operators agree",
+        value=max(o.output_error for o in rounded),
+        step=first.step,
+        where=(Place(first.source.partition(": ")[0] or first.name, rank=first.rank),),
+    )

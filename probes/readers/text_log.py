@@ -8,10 +8,13 @@ and others, and names with numbers in any ordinary form (`step 100 loss 2.3`, `l
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from ..assembly import layout
 from ..files import RunFile
 from ..run import EventKind, FileContent
 from . import Gives
+from .text import shards
 from .text.lines import lines_of
 from .text.log import Log
 
@@ -84,10 +87,12 @@ def sniff(file: RunFile) -> bool:
 
 def read(file: RunFile) -> FileContent:
     """Read a log. Raises ValueError when it holds nothing of a training run."""
-    content = _parse(file.path, file.read_bytes(), file.watch)
+    data = file.read_bytes()
+    content = _parse(file.path, data, file.watch)
     if not _worth(content):
         raise ValueError("no metrics in it")
-    return content
+    lists = shards.dealt_out(data, file.path, layout.rank(file.path))
+    return replace(content, lists=lists) if lists else content
 
 
 def _parse(path: str, data: bytes, watch: Callable[[float], None] | None = None) -> FileContent:

@@ -36,17 +36,39 @@ def old_device_left(view: View) -> Finding:
 
 def _left(source: Script) -> Finding | None:
     if not ported(source):
-        return None
+        return _nowhere(source)
     for node, what in _of_cuda(source):
         if not _chosen(source, node):
             return at(source, node, f"the script runs on NPUs, and {what}")
     return ok(source, None, "the script names no device but NPUs")
 
 
+def _nowhere(source: Script) -> Finding | None:
+    """`import torch_npu`, and a device that is CUDA where there is CUDA: no NPU is ever asked for."""
+    if _TRANSLATED.search(source.text) or _OF_NPU.search(source.code) or not _imported(source):
+        return None
+    if re.search(r"""["']npu""", source.code):
+        return None
+    for call in source.named("is_available"):
+        parent = next(iter(source.above(call)), None)
+        if source.owner(call) == "torch.cuda" and isinstance(parent, ast.IfExp) and "cpu" in unparse(parent):
+            return at(
+                source,
+                call,
+                "torch_npu is imported, and the device is CUDA where there is CUDA and else the processor:"
+                " no NPU is asked for",
+            )
+    return None
+
+
 def ported(source: Script) -> bool:
     """`import torch_npu` at the top of a file, NPUs that are named, and nothing that translates CUDA."""
     if _TRANSLATED.search(source.text) or not _OF_NPU.search(source.code):
         return False
+    return _imported(source)
+
+
+def _imported(source: Script) -> bool:
     return any(
         isinstance(n, (ast.Import, ast.ImportFrom))
         and any(a.name.partition(".")[0] == "torch_npu" for a in n.names if isinstance(n, ast.Import))

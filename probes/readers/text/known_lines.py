@@ -49,6 +49,15 @@ _KNOWN = (
         rb">>> Current Loss Scale >>>\s{1,4}\[?(" + _N + rb")\]?",
         lambda m: b"loss_scale: %s" % m.group(1),
     ),
+    # The callback of precision_tool for TensorFlow 2: it tells what did not overflow
+    _known(
+        b"not_overflow_status",
+        rb"PrecisionTool: Train steps (\d+), loss_scale=(" + _N + rb") / not_overflow_status=(True|False)",
+        lambda m: (
+            b"step %s loss_scale: %s overflow: %s"
+            % (*m.group(1, 2), b"False" if m.group(3).lower() == b"true" else b"True")
+        ),
+    ),
     # CycleGAN and pix2pix in PyTorch, and what is built on them (util/visualizer.py)
     _known(b"(epoch: ", rb"^(\(epoch: \d+, iters: \d+, time: [\d.]+(?:, data: [\d.]+)?\))(.*)$", _terms),
     # Marian NMT. Its validation sums the cross-entropy over sentences, training means it over words.

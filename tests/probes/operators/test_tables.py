@@ -169,3 +169,23 @@ def test_dumps_of_ptdbg(tmp_path: Path) -> None:
         text = "\n".join(json.dumps(line) for line in [*lines, *end])
         (place / "api_stack_dump.pkl").write_text(text + "\n")
         assert states(tmp_path, "dump-first-bad-operator") == [state]
+
+
+@pytest.mark.parametrize(
+    ("other", "state"),
+    [(1.0, "present"), (0.99999, "absent")],  # an activation that deviates as well is no product
+)
+def test_products_alone_are_rounded(tmp_path: Path, other: float, state: str) -> None:
+    """Three products in fp32 deviate by what hf32 rounds, and three activations do not."""
+    rows = []
+    for n in range(3):
+        for kind, name, out in (("MatMul", f"m{n}", 1 - 4e-7), ("Relu", f"r{n}", other if n == 2 else 1.0)):
+            rows += [(kind, name, "input", 1.0), (kind, name, "output", out)]
+    rows.append(("Tanh", "t", "input", 1.0))
+    rows.append(("Tanh", "t", "output", 1.0))
+    table(tmp_path, *rows)
+    file = tmp_path / "result_20240101.csv"
+    file.write_text(file.read_text().replace("float16", "float32"))
+
+    assert states(tmp_path, "dump-products-rounded") == [state]
+    assert states(table(tmp_path, *ROUNDED), "dump-products-rounded") == ["unknown"]

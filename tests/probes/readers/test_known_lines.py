@@ -455,3 +455,21 @@ def test_the_scale_that_the_guide_for_ascend_prints(tmp_path: Path) -> None:
     )
 
     assert points(content, "loss_scale")[:2] == [(10.0, 1024.0), (20.0, 512.0)]
+
+
+def test_precision_tool_tells_what_did_not_overflow(tmp_path: Path) -> None:
+    """The callback of precision_tool, between the lines of the Estimator."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"INFO:tensorflow:loss = {falling(i):.5f}, step = {10 * i}\n"
+                f"PrecisionTool: Train steps {10 * i}, loss_scale={1024.0 / i:.3f} / not_overflow_status={i != 2}"
+            )
+        ),
+    )
+
+    assert points(content, "loss_scale")[:2] == [(10.0, 1024.0), (20.0, 512.0)]
+    assert [e.step for e in content.events if e.kind == "overflow"] == [20.0] or points(content, "overflow")[
+        :2
+    ]

@@ -1,0 +1,177 @@
+"""What directories of NPU clusters say by settings, scripts and logs: each symptom in its three states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from traindoctor.engine.load import load_rules
+from traindoctor.probes import data_lists
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.code.calls import old_device
+from traindoctor.probes.config import in_force, model, sources, versions
+from traindoctor.probes.curves import metrics
+from traindoctor.probes.readings import readings
+from traindoctor.probes.registry import probes_of
+
+MODULES = (in_force, model, sources, versions, metrics, data_lists, old_device)
+PROBES = {p for m in MODULES for p in probes_of(m)}
+SYMPTOMS = [s for s in load_rules().symptoms.values() if s.probe in PROBES]
+
+
+def state(folder: Path, symptom: str, files: dict[str, str]) -> str:
+    """What is read of a directory with these files."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return str(dict(readings(open_run(folder), None, SYMPTOMS))[symptom].state.value)
+
+
+def log(first: float = 9.0, end: float = 1.0, **also: str) -> str:
+    """A log of sixty epochs; `also` adds a quantity that rises to its value."""
+    rows = []
+    for n in range(60):
+        more = "".join(f" {k} {float(v) * (n + 1) / 60:.4f}" for k, v in also.items())
+        rows.append(f"epoch {n + 1} loss {end + (first - end) / (n + 1):.4f}{more}\n")
+    return "".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("yaml", "expected"),
+    [
+        ("run_mode: finetune\nload_checkpoint: ''\nvocab_size: 8103\n", "present"),
+        ("run_mode: finetune\nload_checkpoint: ./a.ckpt\nvocab_size: 8103\n", "absent"),
+        ("run_mode: train\nload_checkpoint: ''\nvocab_size: 8103\n", "unknown"),
+    ],
+)
+def test_fine_tuning_from_nothing(tmp_path: Path, yaml: str, expected: str) -> None:
+    """By the settings, and by a first loss that is a guess (ln 8103 is 9.0)."""
+    assert (
+        state(tmp_path, "fine-tuning-from-nothing", {"finetune.yaml": yaml, "train.log": log()}) == expected
+    )
+    assert (state(tmp_path, "fine-tuning-starts-high", {}) == "present") is ("finetune" in yaml)
+
+
+MEGATRON = (
+    " iteration {:8d}/ 4000 | consumed samples: 64 | learning rate: 1.0E-04 | lm loss: {:.4f}"
+    " | grad norm: 1.0 |\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("flag", "said", "expected"),
+    [
+        ("--no-load-optim", " successfully loaded checkpoint from ./ckpt at iteration 2000\n", "present"),
+        ("--no-load-optim", "", "unknown"),  # a fine-tuning begins so
+        ("--no-load-rng", " successfully loaded checkpoint from ./ckpt at iteration 2000\n", "unknown"),
+    ],
+)
+def test_resumed_without_moments(tmp_path: Path, flag: str, said: str, expected: str) -> None:
+    """Only where the run goes on past its first step."""
+    rows = "".join(MEGATRON.format(2001 + n, 3 + 1 / (n + 1)) for n in range(60))
+    files = {
+        "run.sh": f"torchrun pretrain_gpt.py --lr 1e-4 --bf16 {flag} --train-iters 4000\n",
+        "a.log": said + rows,
+    }
+
+    assert state(tmp_path, "resumed-without-moments", files) == expected
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "curve", "expected"),
+    [
+        ("net-1_50.ckpt", "0.9", "present"),
+        ("net-60_50.ckpt", "0.9", "absent"),
+        ("net-30_50.ckpt", "0.01", "absent"),  # nothing got better
+        ("other.ckpt", "0.9", "unknown"),
+    ],
+)
+def test_an_early_checkpoint_is_scored(tmp_path: Path, evaluated: str, curve: str, expected: str) -> None:
+    """The evaluation's own log names it, and the curve of the run got better after it."""
+    files = {f"ckpt/net-{n}_50.ckpt": "x" for n in (1, 30, 60)}
+    files |= {"train.log": log(1.0, 0.99, val_accuracy=curve)}
+    files |= {"eval.log": f'Namespace(data_path="/d", ckpt_path="./ckpt/{evaluated}")\naccuracy 0.31\n'}
+
+    assert state(tmp_path, "early-checkpoint-scored", files) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("torch.npu.matmul.allow_hf32 = True", "present"),
+        ("torch.npu.matmul.allow_hf32 = False", "absent"),
+        ("torch.npu.conv.allow_hf32 = True", "unknown"),
+    ],
+)
+def test_rounded_products_by_the_script(tmp_path: Path, line: str, expected: str) -> None:
+    """A switch of products of matrices; convolutions are rounded by default."""
+    assert (
+        state(tmp_path, "tf32-in-use", {"train.py": f"import torch\n{line}\n", "train.log": log()})
+        == expected
+    )
+
+
+SWITCHED = """import argparse
+import mindspore as ms
+from mindspore import nn
+args = argparse.ArgumentParser()
+args.add_argument("--epochs", type=int)
+args.add_argument("--run_distribute", type=bool, default=False)
+cfg = args.parse_args()
+if cfg.run_distribute:
+    ms.communication.init()
+ms.Model(net, loss, opt).train(cfg.epochs, data)
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [("--epochs 9", "present"), ("--epochs 9 --run_distribute True", "absent"), ("", "absent")],
+)
+def test_a_switch_that_the_launch_line_leaves_out(tmp_path: Path, options: str, expected: str) -> None:
+    """Eight ranks train, and none of them was told that it is one of eight."""
+    files = {f"device{n}/train.log": log(9.0 + n) for n in range(4)}
+    files |= {"device0/train.py": SWITCHED, "start.sh": f"python train.py {options} > train.log\n"}
+
+    assert state(tmp_path, "trains-alone", files) == expected
+
+
+@pytest.mark.parametrize(
+    ("reads", "expected"),
+    [
+        (["a-0.tfrecord, a-1.tfrecord", "a-1.tfrecord, a-2.tfrecord"], "present"),
+        (["a-0.tfrecord, a-1.tfrecord", "a-2.tfrecord, a-3.tfrecord"], "absent"),
+        (["a-0.tfrecord, a-1.tfrecord"] * 2, "unknown"),  # ranks that share a model read the same
+    ],
+)
+def test_files_that_ranks_say_they_read(tmp_path: Path, reads: list[str], expected: str) -> None:
+    """In the logs of the ranks, before training begins; what all of them list together says nothing."""
+    files = {
+        f"rank_{n}/train.log": "found 9 files: a-0.tfrecord, a-9.tfrecord\n"
+        f"rank {n} reads 2 files: {told}\n{log(9.0 + n)}"
+        for n, told in enumerate(reads)
+    }
+
+    assert state(tmp_path, "shards-overlap", files) == expected
+
+
+PORT = (
+    "import torch\nimport torch_npu\ndevice = torch.device({})\nnet.to(device)\nloss.backward()\nopt.step()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [
+        ('"cuda" if torch.cuda.is_available() else "cpu"', "present"),
+        ('"npu" if torch.npu.is_available() else "cpu"', "absent"),
+        ("name", "unknown"),
+    ],
+)
+def test_no_npu_is_asked_for(tmp_path: Path, device: str, expected: str) -> None:
+    """torch_npu is imported, and the device is CUDA or the processor."""
+    files = {"train.py": PORT.format(device), "train.log": log()}
+
+    assert state(tmp_path, "script-old-device-left", files) == expected
