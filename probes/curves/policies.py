@@ -135,8 +135,11 @@ def return_never_rises(view: View, points: int = 30) -> Finding:
         return unknown(f"{words}: it may have been at its ceiling from the start")
     if float(np.max(levels)) - first > 3 * stats.noise(levels) and last < float(np.max(levels)):
         return absent(f"{words}, and {np.max(levels):.4g} in between", **seen)
-    if _gain(values) > 1:
+    gain = _gain(values)
+    if gain > 1:
         return absent(words, **seen)
+    if gain > 0.5:  # about one standard error of the difference
+        return unknown(f"{words}: whether that is a rise or chance cannot be told", **seen)
     return present(words, value=seen["value"], **_at(returns, len(values) - 1))
 
 
