@@ -72,6 +72,7 @@ MODULES = (
     "code.model.activations",
     "code.model.axes",
     "code.model.body",
+    "code.model.bounded",
     "code.model.constant_starts",
     "code.model.inputs",
     "code.model.joins",

@@ -1,9 +1,9 @@
 """Several runs in one folder, a file to each: `resnet.csv`, `vgg.csv` and `mobilenet.csv` of one script.
 
 One run has one loss at a step. Two files that one kind of writer wrote, with other numbers under the same
-name at the same steps, are two runs; their curves must not be mixed. What tells nothing stays together:
-files of other kinds, files without a common step, the file of another rank or of a held-out part, a log that
-goes on.
+name at the same steps, are two runs; their curves must not be mixed. Files of other kinds are two runs where
+training and evaluation both have far other values in them, counted from 0 or from 1. What tells nothing stays
+together: files without a common step, the file of another rank or of a held-out part, a log that goes on.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from .contents import Read
 WRITERS = ("csv-log", "json-lines", "json-log", "hf-trainer", "text-")  # kinds that hold a run to a file
 COMMON = 3  # steps at which two curves are compared, at least
 ROUNDED = 2e-3  # relative: one file may round what another one prints in full
+FAR = 0.05  # relative: what no rounding and no mean over other batches makes of most values
+FAR_POINTS = 5
 ALIKE = 0.6  # share of the columns that two files of one writer have in common
 MOST = 64  # files that are compared
 _PARTS = re.compile(
@@ -49,15 +51,52 @@ def of_one_run(mine: Sequence[Read]) -> tuple[list[Read], str]:
 
 def _strangers(one: Read, other: Read) -> bool:
     """Whether two files hold different runs."""
-    if one.content.format != other.content.format or _folder(one.path) != _folder(other.path):
+    if _folder(one.path) != _folder(other.path):
         return False
     if any(layout.rank(r.path) is not None or _tells_part(r.path) for r in (one, other)):
         return False
+    if one.content.format != other.content.format:
+        return _far_apart(_by_meaning(one), _by_meaning(other))
     mine, theirs = _main_curves(one), _main_curves(other)
     if _numbered_parts(one.path, other.path) or not _same_writer(one, other):
         return False
     compared = [_differ(mine[key], theirs[key]) for key in mine.keys() & theirs.keys()]
     return True in compared and False not in compared
+
+
+def _by_meaning(read: Read) -> dict[str, Series]:
+    """The losses and accuracies of a file by epoch, by their canonical names; the first of each."""
+    found: dict[str, Series] = {}
+    for (raw, split, _), series in _main_curves(read).items():
+        found.setdefault(names.canonical(raw, split) or "", series)
+    return found
+
+
+def _far_apart(mine: dict[str, Series], theirs: dict[str, Series]) -> bool:
+    """Whether the losses of training and of evaluation each have other values at most epochs.
+
+    Two loggers of one run may round, smooth or count otherwise; neither makes all values far others.
+    """
+    asked = ("train/loss", "eval/loss")  # accuracies of two runs may well cross
+    if not all(n in mine and n in theirs for n in asked):
+        return False
+    pairs = [(mine[n], theirs[n]) for n in asked]
+    if any("epoch" not in (a.unit, b.unit) for a, b in pairs):
+        return False
+    return all(_never_meet(a, b) for a, b in pairs)
+
+
+def _never_meet(one: Series, other: Series) -> bool:
+    for shift in (-1.0, 0.0, 1.0):
+        _, a, b = np.intersect1d(one.steps, other.steps + shift, return_indices=True)
+        x, y = one.values[a], other.values[b]
+        kept = np.isfinite(x) & np.isfinite(y)
+        x, y = x[kept], y[kept]
+        if len(x) < FAR_POINTS:
+            return False
+        if float(np.mean(np.abs(x - y) > FAR * np.maximum(np.abs(x), np.abs(y)))) < 0.7:
+            return False
+    return True
 
 
 def _differ(one: Series, other: Series) -> bool | None:
@@ -112,9 +151,12 @@ def _numbered_parts(one: str, other: str) -> bool:
 
 
 def _stem(path: str) -> str:
-    """A file's name up to its first dot: `20240501.log` and `20240501.log.json` are of one run."""
+    """A file's name up to its first ending: `20240501.log` and `20240501.log.json` are of one run.
+
+    A dot before a digit is that of a number: `lr0.1.csv` and `lr0.01.csv` are not.
+    """
     folder, _, name = path.rpartition("/")
-    return f"{folder}/{name.split('.')[0]}"
+    return f"{folder}/{re.split(r'[.](?=[^0-9]|$)', name, maxsplit=1)[0]}"
 
 
 def _folder(path: str) -> str:

@@ -154,7 +154,7 @@ def known_bug(view: View, harm: str) -> Finding:
 
 
 def _plain(key: str) -> str:
-    return key.removeprefix("raw:").replace("_", " ")
+    return key.removeprefix("raw:").replace("first:", "first ").replace("_", " ")
 
 
 def _where(run: Run, keys: Mapping[str, Any]) -> tuple[Place, ...]:
@@ -173,6 +173,9 @@ def _recorded(run: Run, key: str) -> Scalar | tuple[Scalar, ...]:
     if key.startswith("raw:"):
         last = key.removeprefix("raw:")
         return next((s.value for s in run.raw_settings if names.parts_of(s.key)[-1:] == [last]), None)
+    if key.startswith("first:"):  # what a run begins with tells some defects
+        series = run.series.get(key.removeprefix("first:"))
+        return float(series.values[0]) if series is not None and len(series.values) else None
     return run.settings[key].value if key in run.settings else None
 
 
@@ -200,6 +203,8 @@ def _condition(run: Run, key: str, want: Any) -> bool | None:
         return any(str(word).lower() in str(value).lower() for word in want)
     if isinstance(want, list):
         return any(names.same(value, one) for one in want)
+    if want == "nan":
+        return isinstance(value, float) and value != value
     if isinstance(want, str) and want.startswith(">"):
         found = None if isinstance(value, tuple) else names.number(value)
         return None if found is None else found > float(want[1:])

@@ -87,6 +87,9 @@ def _by_epoch(run: Run, curve: Shape, points: int) -> list[Floats] | None:
     return [p for p in parts if len(p) >= max(points, 0.9 * size)]
 
 
+GREW = 10.0  # the last number over the least before it: nothing about a sample makes a loss swell first
+
+
 @on_loss(1)
 def not_finite_in_first_epoch(run: Run, curve: Shape) -> Finding:
     """The loss stops being a number before one whole epoch has passed.
@@ -104,6 +107,9 @@ def not_finite_in_first_epoch(run: Run, curve: Shape) -> Finding:
     if len(before) == 0:
         return unknown(f"{curve.name} was never a number before: no sample need have done it")
     passed = is_mean_of_epochs(curve) or bool(before[-1] >= 1)
+    known = curve.y[curve.index < bad[0]]
+    if len(known) > 1 and known[-1] > GREW * np.min(np.abs(known[:-1])) > 0:
+        return unknown(f"{curve.name} grew to {known[-1]:.4g} before: it left the numbers by its size")
     words = f"{curve.name} is no number from point {bad[0] + 1} on"
     if passed:
         return absent(f"{words}, after whole epochs of numbers", value=float(before[-1]), threshold=1)

@@ -12,7 +12,7 @@ import numpy as np
 from ..config.values import number_of
 from ..registry import Finding, View, absent, unknown
 from ..registry import present as found
-from ..run import Run, Series
+from ..run import Floats, Run, Series
 from . import stats
 from .judging import is_mean_of_epochs, probe
 from .metrics import answers_nan, finite, last_place
@@ -49,6 +49,13 @@ def _learns(run: Run, progress: float) -> Shape | str:
     return curve
 
 
+def _stays(later: Floats, share: float = 0.05) -> bool:
+    """A fall in the first points alone is that of an output that was out of scale."""
+    third = max(1, len(later) // 3)
+    first, last = float(np.median(later[:third])), float(np.median(later[-third:]))
+    return first - last < share * abs(first)
+
+
 @probe()
 def stands_still(view: View, progress: float, points: int = 3) -> Finding:
     """Every evaluation gives the same value, to its last digit, while the training loss falls by `progress`.
@@ -74,6 +81,8 @@ def stands_still(view: View, progress: float, points: int = 3) -> Finding:
             return unknown(f"{words}: at a limit of the metric")
         if answers_nan(run):
             return unknown(f"{words}: answers of NaN are the same each time")
+        if (later := learning.y[max(2, learning.count // 10) :]).size and _stays(later):
+            return unknown(f"{words}, and after its first points the training loss stands as well")
         words += f", while the training loss falls by {learning.progress:.0%}"
         return found(words, where=last_place(series), **rest)
     return unknown(f"fewer than {points} evaluations with a loss or a metric were logged")

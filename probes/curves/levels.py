@@ -325,6 +325,8 @@ def initial_above_chance(run: Run, curve: Shape, ratio: float = 1.5) -> Finding:
         return unknown(
             "the number of classes is not known" if known is None else "the loss is a sum of terms"
         )
+    if situation.aligned(run):
+        return unknown("a loss over alignments begins with the length of what is to be said")
     level = situation.chance_loss(run, known.count)
     first, doubt = _first_loss(curve)
     scatter = min(1.0, stats.noise(np.log(curve.y))) if curve.positive else 0.0
@@ -446,7 +448,8 @@ def _double_softmax(run: Run, curve: Shape, count: int, tolerance: float) -> Fin
         reached = situation.reached(accuracy)
         expected = floor + (1 - reached)
         words += f"; with an accuracy of {reached:.3g} it would be {expected:.4g}"
-        fits = abs(level - expected) <= max(tolerance * floor, 0.2 * (1 - reached))
+        # from the floor to ln K it is about 1 whatever K is: of many classes any loss is near it, relatively
+        fits = abs(level - expected) <= max(tolerance * min(floor, 1.5), 0.2 * (1 - reached))
         sure = 0.7 if situation.classes(run) else 0.8
         plausible = reached >= sure and (reached >= 0.9 or count > 2 or hinted)
         if fits and plausible and level > 1.5 * _ordinary(reached):

@@ -214,6 +214,25 @@ def answers_nan(run: Run) -> bool:
     return loss is not None and len(loss) > 0 and float(np.mean(np.isfinite(loss.values))) <= 0.5
 
 
+@probe("eval/accuracy", "train/loss")
+def nan_never_right(view: View, points: int = 2) -> Finding:
+    """Answers are NaN from the first epoch on, and not one is right: no sample is of the class 0.
+
+    The largest of NaN is the first, so that the accuracy is the share of the class 0. Where labels begin at 1
+    that is exactly zero, and the loss takes a class that is not there.
+    """
+    run = view.run
+    series, loss = run.series["eval/accuracy"], run.series["train/loss"]
+    values = finite(series)
+    if len(values) < points or np.any(np.isfinite(loss.values)):
+        return unknown("the loss was a number, or there are too few evaluations")
+    words = f"{loss.name} is never a number, and {series.name} is {np.max(values):.4g} at most"
+    seen: dict[str, Any] = {"value": float(np.max(values)), "threshold": 0.0, "series": (series.name,)}
+    if np.any(values):
+        return absent(words, **seen)
+    return present(f"{words}: no sample is of the first class", where=last_place(series), **seen)
+
+
 @probe()
 def eval_metric_constant(view: View, points: int = 3) -> Finding:
     """Every evaluation gives the very same value, below the ceiling.
@@ -245,6 +264,9 @@ def eval_metric_constant(view: View, points: int = 3) -> Finding:
         return unknown(f"{words}: it may have reached its ceiling")
     if less_is_better(series) and float(values[0]) in (1.0, 100.0):
         return unknown(f"{words}: an answer that says nothing is all wrong each time")
+    trained = view.run.series.get(series.name.replace("eval/", "train/"))
+    if trained is not None and abs(float(values[0]) - reached(trained)) <= 0.02 * abs(float(values[0])):
+        return unknown(f"{words}, where training stands as well: the weights that train know no more")
     if "eval/loss" in view.run.series and (moves := eval_loss_constant(view)).state is State.ABSENT:
         return absent(f"{words}, and yet {moves.why}: what is evaluated does change", **seen)
     return present(words, step=float(series.steps[0]), where=last_place(series), **seen)
@@ -423,9 +445,40 @@ def above_whole(view: View) -> Finding:
             words = f"{series.raw} reaches {series.values[at]:.5g}; a share is 1 at most, or 100 in percent"
             rest: dict[str, Any] = {"value": float(series.values[at]), "threshold": 100}
             return present(words, step=float(series.steps[at]), where=(place(series, at),), **rest)
+        if "dice" in series.name and _always_over_one(series):
+            words = f"{series.raw} lies between {np.min(series.values):.4g} and {np.max(series.values):.4g}"
+            rest = {"value": float(np.max(series.values)), "threshold": 1, "where": last_place(series)}
+            return present(f"{words} throughout; the overlap of two masks is 1 at most", **rest)
     if not shares:
         return unknown("no metric that is a share was logged")
     return absent(f"{', '.join(sorted({s.raw for s in shares})[:3])}: never above 100")
+
+
+def _always_over_one(series: Series, points: int = 3) -> bool:
+    """From the first evaluation on above 1, never above 2: in percent, such a model finds nothing at all."""
+    values = finite(series)
+    return len(values) >= points and bool(np.all((values > 1.0005) & (values <= 2.0)))
+
+
+@probe("train/loss")
+def overlap_above_one(view: View, share: float = 0.2) -> Finding:
+    """An IoU or Dice above 1 in a run whose loss goes below zero: the targets are larger than 1.
+
+    In percent such a metric is above 1 as well, and a Dice score that is maximised makes a loss negative down
+    to -1; a cross-entropy against masks of 0 and 255 goes far below.
+    """
+    run = view.run
+    overlaps = [s for s in run.all_series if s.name.endswith(("/iou", "/dice"))]
+    loss = finite(run.series["train/loss"])
+    if not overlaps or not len(loss):
+        return unknown("no overlap of masks was logged beside a loss")
+    highest = max(float(np.max(finite(s), initial=0.0)) for s in overlaps)
+    low, below = float(np.min(loss)), float(np.mean(loss < 0))
+    words = f"{overlaps[0].raw} reaches {highest:.4g} and train/loss {low:.4g}"
+    seen: dict[str, Any] = {"value": highest, "threshold": 1.0, "series": (overlaps[0].name, "train/loss")}
+    if highest > 1.0 and low < -1.05 and below >= share:
+        return present(words, where=last_place(overlaps[0]), **seen)
+    return absent(words, **seen)
 
 
 def _resumed_inside(run: Run) -> bool:

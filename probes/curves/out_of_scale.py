@@ -94,6 +94,17 @@ def of_another_size(run: Run, curve: Shape, ratio: float, gap: float, points: in
 
 
 @probe()
+def infinite_alignment(view: View, *, calm: float) -> Finding:
+    """The loss of CTC is infinite at once: no alignment gives the target, too long or unknown as it is.
+
+    A probability of zero is what CTC gives to targets that cannot be; no floor under a logarithm mends it.
+    """
+    if not situation.aligned(view.run):
+        return unknown("nothing tells that the loss is one of CTC")
+    return infinite_at_once(view, calm=calm)
+
+
+@probe()
 def infinite_at_once(view: View, calm: float) -> Finding:
     """The first loss that is no number is infinite, and was no larger than `calm` times its median before.
 

@@ -196,6 +196,9 @@ def begins_anew(run: Run, share: float, points: int = 5) -> tuple[int, str] | No
     lr = curve(run)
     if lr is None or len(lr.values) < 3 * points or lr.peak <= 0:
         return None
+    second = _second_warmup(lr, share, points)
+    if second is not None:
+        return second
     start, gaps = lr.values[:points], np.diff(lr.steps)[: points - 1]
     if np.ptp(start) <= 0.1 * lr.peak or np.any(gaps <= 0):
         return None
@@ -209,6 +212,27 @@ def begins_anew(run: Run, share: float, points: int = 5) -> tuple[int, str] | No
             text = (
                 f"the learning rate is {before:g} before step {lr.steps[i]:g} and goes on from {again[0]:g}"
                 f" as at the beginning, {points} points long"
+            )
+            return i, text
+    return None
+
+
+def _second_warmup(lr: Curve, share: float, points: int) -> tuple[int, str] | None:
+    """Where the rate breaks off to a third or less and climbs by equal steps above what it was before.
+
+    No schedule does so: cycles come down step by step, and restarts begin at their top or below their end.
+    """
+    values = lr.values
+    for i in range(2 * points, len(values) - points + 1):
+        before, rise = values[i - 1], values[i : i + points]
+        if before < share * lr.peak or rise[0] * 3 > before:
+            continue
+        steps = np.diff(rise) / np.maximum(np.diff(lr.steps[i : i + points]), 1e-12)
+        straight = bool(np.all(steps > 0)) and float(np.ptp(steps)) <= 0.2 * float(np.mean(steps))
+        if straight and float(np.max(values[i:])) >= 1.1 * before:
+            text = (
+                f"the learning rate is {before:g} before step {lr.steps[i]:g}, falls to {rise[0]:g} and warms"
+                f" up to {np.max(values[i:]):g}, above what it was"
             )
             return i, text
     return None

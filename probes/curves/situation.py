@@ -163,6 +163,16 @@ def objective(run: Run) -> str | None:
     return None
 
 
+def aligned(run: Run) -> bool:
+    """Whether the loss sums over alignments of frames and labels (CTC), as names, settings or scripts say."""
+    words = [s.raw for s in run.all_series]
+    words += [f"{s.key} {s.value}" for s in run.raw_settings if isinstance(s.value, (str, bool))]
+    told = " ".join(words).lower()
+    if re.search(r"(?<![a-z])(?:for)?ctc(?![a-z])|forctc|ctcloss|rnnt", told):
+        return True
+    return any(re.search(r"CTCLoss|ctc_loss|ctc_batch_cost", text) for text in run.scripts.values())
+
+
 def reinforced(run: Run) -> str | None:
     """Say that a policy is trained by its return; None where it is not."""
     why = objective(run)
@@ -193,6 +203,8 @@ def trained_start(run: Run, curve: Shape | None = None) -> str | None:
     for key in ("resume_from", "pretrained", "adapter", "lora_rank"):
         if switched_on(run, key) and not (own and key == "resume_from"):
             return f"{key} is set"
+    if any(s.key.endswith("pretrained_model_name_or_path") and s.value for s in run.raw_settings):
+        return "a pretrained model is named"
     told = ("weights-newly-initialized",) if own else ("resume", "weights-newly-initialized")
     if any(e.kind in told for e in run.events):
         return "the log says that trained weights were loaded"

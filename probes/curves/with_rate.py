@@ -90,7 +90,7 @@ _ALWAYS = 4  # so many last evaluations have to agree
 _DIGITS = 3e-4  # relative: how exactly both have to meet, which chance does once in hundreds of pairs
 
 
-@probe("eval/accuracy", "eval/f1")
+@probe("eval/accuracy", "eval/f1|eval/recall")
 def one_class_by_f1(view: View, share: float = 0.6, low: float = 0.5) -> Finding:
     """Accuracy and macro F1 of an evaluation are exactly those of one answer for all, the largest class.
 
@@ -100,6 +100,9 @@ def one_class_by_f1(view: View, share: float = 0.6, low: float = 0.5) -> Finding
     the end, with one accuracy to its last digit, while the training loss falls, is the same.
     """
     right, mean = view.run.series.get("eval/accuracy"), view.run.series.get("eval/f1")
+    recall = view.run.series.get("eval/recall")
+    if right is not None and recall is not None and (found := _never_found(right, recall)) is not None:
+        return found
     if right is None or mean is None:
         return unknown("accuracy and F1 of evaluation data are not both logged")
     both = _together(right, mean)
@@ -126,6 +129,22 @@ def one_class_by_f1(view: View, share: float = 0.6, low: float = 0.5) -> Finding
         )
         return present(words, step=float(last[0, 0]), **seen)
     return absent(f"F1 ends at {end:.3g} with an accuracy of {both[-1, 1]:.3g}", **seen)
+
+
+def _never_found(right: Series, recall: Series, rare: float = 0.15) -> Finding | None:
+    """A recall of zero with a high accuracy: the class that is looked for is rare and never answered."""
+    last = _together(right, recall)[-_ALWAYS:]
+    if len(last) < _ALWAYS or np.any(last[:, 2]) or not 1 - rare <= float(np.min(last[:, 1])) < 1:
+        return None
+    a = float(last[-1, 1])
+    return present(
+        f"{recall.name} is 0 and {right.name} {a:.4g} at the last {_ALWAYS} evaluations: the class that is"
+        f" looked for holds {1 - a:.1%} of the samples at most, and none is found",
+        value=a,
+        threshold=1 - rare,
+        step=float(last[0, 0]),
+        series=(right.name, recall.name),
+    )
 
 
 def _together(one: Series, other: Series) -> Floats:

@@ -1,7 +1,8 @@
 """Files that hold numbers alone, one curve each, and are named after it: `train_loss.txt`, `val_acc.csv`.
 
 `numpy.savetxt`, a loop that prints, or `json.dump` of a list wrote them. One number in a row is a point; of
-two the first is the step, where it always grows. A file whose name is that of no curve is not looked at.
+two the first is the step, where it always grows; of three the others are training and held-out data, in that
+order, where both are of one size. A file whose name is that of no curve is not looked at.
 """
 
 from __future__ import annotations
@@ -74,22 +75,29 @@ def read(file: RunFile) -> FileContent:
     found = _curve(file.read_text().rstrip("\0"))
     if name is None or found is None:
         raise ValueError("rows of different lengths, or no numbers")
-    steps, values, lines = found
+    steps, columns, lines = found
     counted = steps is not None and bool(np.any(np.diff(steps) != 1))  # else steps or epochs, who knows
+    places = steps if steps is not None else np.arange(1.0, len(columns) + 1)
+    notes: tuple[str, ...] = () if counted else ("the numbers have no steps: they are counted",)
+    sides: tuple[str, ...] = ("",)
+    if columns.shape[1] == 2:
+        sides = ("train", "eval")
+        notes += ("the columns have no names: taken for training and held-out data",)
     return FileContent(
         FORMAT,
-        (
+        tuple(
             Series(
-                name,
-                name,
+                f"{side} {name}".strip(),
+                f"{side} {name}".strip(),
                 file.path,
-                steps if steps is not None else np.arange(1.0, len(values) + 1),
-                values,
+                places,
+                columns[:, at],
                 "step" if counted else "row",
                 lines=lines,
-            ),
+            )
+            for at, side in enumerate(sides)
         ),
-        notes=() if counted else ("the numbers have no steps: they are counted",),
+        notes=notes,
     )
 
 
@@ -102,10 +110,10 @@ def _named(name: str) -> str | None:
 
 
 def _curve(text: str) -> tuple[Floats | None, Floats, np.ndarray | None] | None:
-    """(steps, values, lines) of rows of one or two numbers each, or of one list; None for anything else."""
+    """(steps, columns, lines) of rows of one to three numbers each, or of one list; else None."""
     if text.lstrip("\ufeff \t\r\n").startswith("["):
         listed = np.array([float(m) for m in _NUMBERS.findall(text)])
-        return (None, listed, None) if len(listed) >= FEW and text.count("[") == 1 else None
+        return (None, listed[:, None], None) if len(listed) >= FEW and text.count("[") == 1 else None
     rows = [(at, row) for at, row in enumerate(text.splitlines(), start=1) if row.strip()]
     if len(rows) < FEW or len(rows[0][1]) > LONG or "[" in text:
         return None
@@ -118,8 +126,26 @@ def _curve(text: str) -> tuple[Floats | None, Floats, np.ndarray | None] | None:
     width = {len(row) for row in cells}
     lines = np.array([at for at, _ in rows], dtype=np.int64)
     if width == {1}:
-        return None, np.array([row[0] for row in cells]), lines
-    steps = np.array([row[0] for row in cells]) if width == {2} else np.empty(0)
+        return None, np.array(cells), lines
+    if width not in ({2}, {3}):
+        return None
+    table = np.array(cells)
+    steps, columns = table[:, 0], table[:, 1:]
     if len(steps) < FEW or not np.all(np.diff(steps) > 0) or np.any(steps != np.floor(steps)):
         return None
-    return steps, np.array([row[1] for row in cells]), lines
+    return (steps, columns, lines) if _of_one_size(columns) else None
+
+
+def _of_one_size(columns: Floats) -> bool:
+    """Whether two columns may be one error of two data sets: positive, of one size at first, and falling.
+
+    A rate that stands, or an accuracy that rises beside a loss, is no error of other data.
+    """
+    if columns.shape[1] == 1:
+        return True
+    first = columns[: max(3, len(columns) // 10)]
+    if not np.all(np.isfinite(first)) or np.any(columns < 0):
+        return False
+    one, other = np.median(first, axis=0)
+    falls = bool(np.all(np.nanmin(columns, axis=0) < 0.95 * columns[0]))
+    return falls and bool(one > 0 and other > 0 and 0.1 < other / one < 10)

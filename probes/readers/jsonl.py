@@ -163,6 +163,9 @@ def _is_row(row: Mapping[str, Any]) -> bool:
     metrics = sum(map(is_metric, numeric))
     if stepped:
         return metrics > 0 or any(k in row for k in _EVENT_KEYS) or _long_name(row) is not None
+    told = row.get("metric")  # StyleGAN: {"results": {"fid50k_full": 12.9}, "metric": "fid50k_full", ...}
+    if isinstance(told, str) and names.canonical(told) and any(k.endswith(told) for k in numeric):
+        return True
     texts = sum(isinstance(v, str) and number(v) is None and len(v) > 40 for _, v in leaves)
     sample = any(plain(k) in _SAMPLE_KEYS for k, _ in leaves)
     return not texts and not sample and any(map(is_loss, numeric)) and metrics >= 2

@@ -984,6 +984,36 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "metric-above-whole",
     )
     add(
+        "dice divided by too little",
+        run([series("eval/dice", np.linspace(1.4, 1.8, 6))]),
+        "metric-above-whole",
+    )
+    add(
+        "masks of 255",
+        run(
+            [
+                series("train/loss", np.linspace(23.0, -230.0, 10), few[:10]),
+                series("eval/iou", np.linspace(0.8, 7.9, 10), few[:10]),
+            ]
+        ),
+        "overlap-above-one",
+    )
+    add(
+        "labels from one",
+        run([series("train/loss", np.full(5, np.nan)), series("eval/accuracy", np.zeros(5))]),
+        "nan-never-right",
+    )
+    add(
+        "targets longer than frames",
+        run([series("train/loss", np.full(8, np.inf), raw="ctc_loss")]),
+        "ctc-infinite-at-once",
+    )
+    add(
+        "rare class never found",
+        run([series("eval/accuracy", np.full(6, 0.983)), series("eval/recall", np.zeros(6))]),
+        "one-class-by-f1",
+    )
+    add(
         "undefined",
         run(
             [series("eval/auc", np.full(5, np.nan))],

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
+from ....engine.model import State
 from ...curves.finite import never_zero, starts_finite
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, absent, probe, unknown
 from ...scripts.flow import flow
 from ...scripts.minimised import makers
 from ...scripts.syntax import Script
@@ -22,6 +26,28 @@ from ..shared.spreads import of_itself
 def unsafe_math(view: View) -> Finding:
     """log, sqrt or a division in a forward method or a loss function without a floor in its argument."""
     return first(view, _unsafe_math, "the scripts hold no arithmetic of their own")
+
+
+@probe("train/loss")
+def unsafe_math_met(view: View, grew: float = 10.0) -> Finding:
+    """The loss turns to NaN without growing first, and its logarithm or root has no floor.
+
+    Most programs never meet the zero: alone, neither fact says much.
+    """
+    values = view.run.series["train/loss"].values
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not len(bad):
+        return absent("the loss is a number throughout")
+    known = values[: bad[0]]
+    if len(known) < 2:
+        return unknown("the loss was never a number before: no sample need have met the edge")
+    if abs(known[-1]) > grew * float(np.min(np.abs(known))) > 0:
+        return unknown(f"the loss grew to {known[-1]:.4g} before")
+    found = unsafe_math(view)
+    if found.state is not State.PRESENT:
+        return found
+    words = f"{found.why}; the loss is no number from point {bad[0] + 1} on, after {known[-1]:.4g}"
+    return replace(found, why=words)
 
 
 def _unsafe_math(source: Script) -> Finding | None:

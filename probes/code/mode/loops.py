@@ -287,6 +287,10 @@ def _held_elsewhere(source: Script, name: ast.Name, most: int = 20) -> bool:
     return True
 
 
+# what runs on a condition only, be it a statement or a part of one: `net.train() if learns else net.eval()`
+_CHOICES = (ast.If, ast.IfExp, ast.BoolOp, ast.Match)
+
+
 def _last_before_training(
     source: Script, switches: list[tuple[ast.Call, bool]]
 ) -> tuple[ast.Call, bool] | None:
@@ -305,7 +309,7 @@ def _last_before_training(
         if source.function_around(c) is source.function_around(loop)
         and c.lineno < getattr(loop, "lineno", 0)
         and source.loops_around(c) == source.loops_around(loop)
-        and not any(isinstance(p, ast.If) and p not in around for p in source.above(c))
+        and not any(isinstance(p, _CHOICES) and p not in around for p in source.above(c))
     ]
     return before[-1] if before else None
 

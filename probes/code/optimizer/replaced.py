@@ -11,6 +11,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow, returns
 from ...scripts.syntax import Function, Script
+from ..ranks.wrapped import wraps
 from ..shared.checks import at, first, ok, on_other_sides
 from ..shared.sides import either
 from ..step.several import unpacked_in_another_order
@@ -248,6 +249,8 @@ def replaced_after(source: Script) -> Finding | None:
     if not built:
         return None
     mine, changes = flow(source), None
+    if (sharded := _sharded_after(source, built)) is not None:
+        return sharded
     for call, given in built:
         owners = [o for g in _grouped(mine, given) for o in _owners(g)]
         for owner in owners or _handed_models(mine, given):
@@ -269,10 +272,30 @@ def replaced_after(source: Script) -> Finding | None:
     return ok(source, built[0][0], "no layer is replaced after the optimizer was built")
 
 
+def _sharded_after(source: Script, built: list[tuple[ast.expr, ast.expr]]) -> Finding | None:
+    """`SGD(model.parameters())`, then `model = FSDP(model)`: its flat parameters are others.
+
+    Left aside: `use_orig_params`, and an optimizer that is built again below the wrapper.
+    """
+    for wrap in wraps(source):
+        call = wrap.call
+        if last_name(call.func) not in ("FSDP", "FullyShardedDataParallel"):
+            continue
+        if keyword(call, "use_orig_params") is not None:
+            continue
+        mine = [(b, g) for b, g in built if source.function_around(b) is source.function_around(call)]
+        early = [b for b, g in mine if b.lineno < call.lineno and f"{wrap.inner}." in unparse(g)]
+        if early and len(early) == len(mine) and not on_other_sides(source, call, early[0]):
+            line = source.place(early[0]).line
+            why = f"this makes parameters of its own, and the optimizer of line {line} holds those of before"
+            return at(source, call, why)
+    return None
+
+
 def _within(whose: str, owner: str) -> bool:
     if owner == "self":
         return whose.startswith(("self.", "self["))
-    return whose.startswith((f"{owner}.", f"{owner}["))
+    return whose == owner or whose.startswith((f"{owner}.", f"{owner}["))
 
 
 def _changes(mine: Flow) -> Iterator[tuple[ast.AST, ast.expr]]:

@@ -27,6 +27,9 @@ _COMMAND = re.compile(
     r"(?:^|[\s\[;&+'\"=:])((?:[\w./~-]*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate|horovodrun|mpirun|srun|bash|sh|nohup|msrun"
     r"|composer|llamafactory-cli|swift|axolotl|fairseq-train|fairseq-hydra-train|tune|yolo)\s(?:.{0,4000}?\s)?(?:--?[A-Za-z]|[\w.]+=).*)$"
 )
+_MANY = 8  # pairs in a line that is a list of settings
+_LISTED = re.compile(r"([A-Za-z_][\w.]*)=(\[[^\]=]*\]|(?!\[)[^,=]*)(?:, |$)")
+_LISTING = re.compile(rf"(?:[\w./\[\] ]{{1,40}}: )?(?:{_LISTED.pattern})+\s*")
 _INTERPRETER = frozenset({"u", "m", "c", "X", "W", "O", "B", "E"})
 _REPR = re.compile(r"\b(Namespace|\w*(?:Config|Args|Arguments|Options|Params|Settings))\((?=\w+=)")
 _REPR_START = re.compile(
@@ -73,6 +76,18 @@ def banner(line: str) -> tuple[str, str] | None:
         return None  # a line of source text
     key = key.replace(" ", "_")
     return (key, value) if canonical_key(key) else None
+
+
+def listing(line: str) -> list[tuple[str, Value]]:
+    """`engine/trainer: task=detect, epochs=3, time=None, lr0=0.01, amp=True, ...`: all settings in one line.
+
+    Many pairs and nothing else, words among their values and no loss: a row of a curve has numbers.
+    """
+    if len(line) >= _LONG or line.count("=") < _MANY or not _LISTING.fullmatch(line):
+        return []
+    found = [(k, scalar(v)) for k, v in _LISTED.findall(line)]
+    words = sum(v is None or isinstance(v, (bool, str)) for _, v in found)
+    return found if words >= 3 and not any(re.search(r"(?i)loss|acc|ppl", k) for k, _ in found) else []
 
 
 def scalar(text: str) -> Value:

@@ -31,6 +31,8 @@ LONG_TEXT = 8192
 MANY = 16  # lines of one shape in a row from which they are read together,
 FEW = 4  # after a look at so many of them
 RECENT = 64 * 1024  # bytes before a line in which lines like it are looked for
+# the head of Ultralytics' evaluation, on a line with a bar: "mAP@.5:.95: 100% 9/9" is no value of a metric
+_EVALUATED = re.compile(rb"\s*Class\s+Images\s+\w+\s+\S.*mAP").match
 _END = re.compile(rb"\d*([.eE+-]\d*|)$")  # the last number of a line: what comes after its point
 # Before the first row these are placed at that row: they tell of its beginning.
 _EARLY = frozenset({"overflow", "skipped-step", "loss-scale", "overflow-ignored"})
@@ -67,6 +69,8 @@ class Log:
         self._traceback: int | None = None
         self._block: blocks.Block | None = None
         self._table: Table | None = None
+        self._outer: Table | None = None
+        self._echo = -1  # the line that says again what an earlier one said
         self._held: list[Line] = []  # the lines of the block so far
         self._no_blocks = False
 
@@ -224,9 +228,12 @@ class Log:
         if b"Traceback (most recent call last)" in raw[:400]:
             self._traceback = number
             return None
-        shape = analyse(raw)
+        if b"best iteration is" in raw[:80]:  # LightGBM: the next line is the row of that iteration again
+            self._echo = number + 1
+            return None
+        shape = None if arguments.listing(_text(raw)) else analyse(raw)
         telling = shape is not None and bool(shape.metrics) and (shape.strong or shape.placed)
-        if not telling and self._begins_something(raw, number):
+        if (not telling or _EVALUATED(raw)) and self._begins_something(raw, number):
             return None
         text = _text(raw)
         entry = Entry([] if shape is None else [shape], _rule(raw, text, shape))
@@ -247,6 +254,8 @@ class Log:
         return known
 
     def _line(self, entry: Entry, line: Line) -> None:
+        if line.number == self._echo:
+            return
         rule = entry.rule
         if rule is not None and (rule.nan or not entry.metrics):
             self._event(rule, line)
@@ -293,6 +302,7 @@ class Log:
                 return True
         table = header(without_prefix(_text(raw))) if len(raw) < 1000 else None
         if table is not None:
+            self._outer = self._table if table.within else None  # its head may not come again
             self._table = table
         return table is not None
 
@@ -346,6 +356,8 @@ class Log:
             step = places.get("step", places.get("iteration", NAN))
             kind = "iteration" if "iteration" in places else "step"
             self.rows.put_table(metrics, step, places.get("epoch", NAN), kind, line)
+        if table.within and self._outer is not None:
+            self._table, self._outer = self._outer, None
         return True
 
     def _end_block(self) -> None:
@@ -413,8 +425,8 @@ class Log:
         found = arguments.dotted(text)
         if found:
             return self._set(found[0], arguments.scalar(found[1]), number, arguments.DUMP)
-        several: list[tuple[str, arguments.Value, int]] = []
-        if "(" in text or "{" in text:
+        several = [(k, v, arguments.DUMP) for k, v in arguments.listing(text)]
+        if not several and ("(" in text or "{" in text):
             several += [(k, v, arguments.BANNER) for k, v in arguments.dumps(text)]
         if not several and (" -" in text or "=" in text):
             several += [(k, v, arguments.COMMAND) for k, v in arguments.commands(text)]

@@ -49,6 +49,11 @@ class Table:
     separator: str  # "|", "," or "" for blanks
     skipped: int = 0
 
+    @property
+    def within(self) -> bool:
+        """Whether it is the one row that an evaluation prints between two rows of another table."""
+        return self.roles[0] == "all"
+
     def cells(self, line: str) -> list[str] | None:
         """Split a line into cells, or None when it is no row of this table."""
         found = _cells(line, self.separator)
@@ -103,13 +108,8 @@ def header(line: str) -> Table | None:
 def _detection(rest: str) -> Table:
     """Ultralytics' summary of an evaluation; the row "all" counts."""
     short = {"P": "precision", "R": "recall"}
-    found = [
-        short.get(c, c)
-        for c in re.sub(r"(?:Box|Mask|Pose)\(|\)?:.*$|\)", " ", rest)
-        .replace("@.5:.95", "50-95")
-        .replace("@.5", "50")
-        .split()
-    ]
+    plain = rest.replace("@.5:.95", "50-95").replace("@.5", "50")  # YOLOv5 spells the bounds with a colon
+    found = [short.get(c, c) for c in re.sub(r"(?:Box|Mask|Pose)\(|\)?:.*$|\)", " ", plain).split()]
     found = [c for c in found if not c.endswith("%") and "|" not in c]
     return Table(["Class", "Images", "Instances", *found], ["all", "", "", *["metric"] * len(found)], "")
 

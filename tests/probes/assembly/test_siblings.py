@@ -93,3 +93,25 @@ def test_a_chosen_run_keeps_its_second_log(tmp_path: Path) -> None:
     )
 
     assert run.info.files_read == ("b.csv", "b.log")
+
+
+def test_other_kinds_of_files_with_far_other_values(tmp_path: Path) -> None:
+    """Each run was logged in another way: their curves are not mixed, and a dot in a number ends no name."""
+    rows = "".join(f'{{"epoch": {e}, "train_loss": 2.31, "val_loss": {2.3 + e / 100}}}\n' for e in range(14))
+    text = "".join(f"epoch {e + 1} loss {2 * 0.9**e:.4f} val_loss {2.1 * 0.9**e:.4f}\n" for e in range(12))
+    run = open_run(written(tmp_path, **{"lr0.5__jsonl": rows, "lr0.01__log": text}))
+
+    assert run.info.files_read == ("lr0.5.jsonl",)
+    assert "2 runs in one folder" in run.info.notes[0]
+
+
+def test_two_loggers_of_one_run_stay_together(tmp_path: Path) -> None:
+    """A log that counts from 1, rounds and logs a running training loss is of the same run."""
+    table = history(2.0, 12)
+    text = "".join(
+        f"epoch {e + 1} loss {2.0 * 0.8 ** (e + 0.5):.2f} val_loss {2.0 * 0.82**e + 0.1:.2f}\n"
+        for e in range(12)
+    )
+    run = open_run(written(tmp_path, history__csv=table, console__log=text))
+
+    assert not any("one folder" in note for note in run.info.notes)

@@ -147,3 +147,21 @@ TWINS = """
 def test_the_optimizer_of_the_twin(held: str, more: str, found: bool) -> None:
     code = HEAD + TWINS.replace("{HELD}", held).replace("{MORE}", more)
     assert (state(MODEL, code) == "present") is found
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "told"),
+    [("FSDP(model)", "present"), ("FSDP(model, use_orig_params=True)", "absent"), ("DDP(model)", "absent")],
+)
+def test_parameters_are_made_flat_after_the_optimizer(wrapped: str, told: str) -> None:
+    """FSDP makes parameters of its own; with use_orig_params, and under DDP, they stay."""
+    assert state(LAYER, HEAD + OPT + f"    model = {wrapped}\n" + LOOP) == told
+    assert state(LAYER, HEAD + f"    model = {wrapped}\n" + OPT + LOOP) != "present"
+
+
+def test_the_layer_that_the_optimizer_holds_alone() -> None:
+    """`SGD(model.classifier.parameters())`, and then another classifier."""
+    alone = OPT.replace("model.parameters", "model.classifier.parameters")
+
+    assert state(LAYER, HEAD + alone + "    model.classifier = nn.Linear(8, n)\n" + LOOP) == "present"
+    assert state(LAYER, HEAD + "    model.classifier = nn.Linear(8, n)\n" + alone + LOOP) != "present"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from packaging.specifiers import SpecifierSet
 
@@ -13,7 +14,7 @@ from traindoctor.engine.load import load_rules
 from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.config.versions import in_range, known_bugs, version
 
-from .._build import run, written
+from .._build import run, series, written
 from .._read import reading
 
 ROWS = "".join(json.dumps({"step": s, "loss": 3.0 - 0.1 * s}) + "\n" for s in range(1, 8))
@@ -178,3 +179,30 @@ def test_the_evidence_says_what_it_is_about() -> None:
     assert "deepspeed 0.18.1" in found.why and "0.18.3" in found.why and "zero stage 2" in found.why
     assert (found.value, found.threshold) == ("deepspeed 0.18.1", ">=0.17.6,<0.18.3")
     assert found.where[0].file == "config.yaml"
+
+
+@pytest.mark.parametrize(
+    ("first", "device", "told"),
+    [
+        (float("nan"), "NVIDIA GeForce GTX 1660 Ti", "present"),
+        (2.3, "NVIDIA GeForce GTX 1660 Ti", "absent"),
+        (float("nan"), "NVIDIA A100", "absent"),
+    ],
+)
+def test_a_defect_that_the_first_loss_shows(first: float, device: str, told: str) -> None:
+    """Half precision on a card that cannot: the version, the card and a first loss that is no number."""
+    facts = {"version:torch": "1.13.1+cu116", "device": device}
+    made = run([series("train/loss", np.full(4, first))], {"precision": "fp16"}, facts=facts)
+
+    assert reading("settings", "known-bug-version", made).state == told
+
+
+def test_a_first_loss_above_that_of_a_guess() -> None:
+    """36 is no loss of a language model, and a sixteenth of it is."""
+    for first, told in ((36.2, "present"), (2.26, "absent")):
+        made = run(
+            [series("train/loss", np.linspace(first, first / 2, 5))],
+            {"gradient_accumulation_steps": 16},
+            facts={"version:transformers": "4.46.0"},
+        )
+        assert reading("settings", "known-bug-version", made).state == told

@@ -33,6 +33,8 @@ def broken_off(at: int) -> Any:
 CONSTANT = np.full(N, 1e-3)
 COSINE = 0.5e-3 * (1 + np.cos(np.pi * T / N))
 LINEAR = 1e-3 * (1 - T / N)
+WARM_TWICE = np.where(T < N // 2, COSINE, 1e-3 * np.minimum(1.0, (T - N // 2 + 1) / 20))
+WARM_CYCLES = 1e-3 * np.minimum((T % 50 + 1) / 10, 1 - T % 50 / 50)
 STEPS = 1e-3 * 0.1 ** (T // 70)
 RESTARTS = 0.5e-3 * (1 + np.cos(np.pi * (T % 50) / 50))
 TOO_EARLY = np.where(T < 50, 0.5e-3 * (1 + np.cos(np.pi * T / 50)), 0.0)
@@ -209,6 +211,8 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-restarts", "absent", made(warm(COSINE), {"lr_scheduler": "cosine"})),
     ("lr-restarts", "unknown", made(RESTARTS)),
     ("lr-begins-anew", "present", made(broken_off(50))),
+    ("lr-begins-anew", "present", made(WARM_TWICE)),
+    ("lr-begins-anew", "absent", made(WARM_CYCLES)),  # each cycle comes down before the next warms up
     ("lr-begins-anew", "absent", made(broken_off(92))),  # down to a tenth first: meant to come again
     ("lr-begins-anew", "absent", made(warm(COSINE))),
     ("lr-begins-anew", "absent", made(CONSTANT)),

@@ -30,10 +30,19 @@ def test_the_first_of_two_is_the_step(tmp_path: Path) -> None:
     assert points(content)[("train_loss", "", None, "step")][-1] == (550.0, 1.125)
 
 
+def test_of_three_the_others_are_training_and_held_out_data(tmp_path: Path) -> None:
+    rows = "".join(f"{i} {2.5 / (i + 1):.4f} {2.6 / (i + 1) + 0.3:.4f}\n" for i in range(12))
+    content, _ = tried(placed(tmp_path, "loss.txt", rows.encode()))
+
+    assert points(content)[("train loss", "", None, "row")][-1] == (11.0, 0.2083)
+    assert points(content)[("eval loss", "", None, "row")][-1] == (11.0, 0.5167)
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
         ("labels.txt", ONE),
+        ("loss.txt", "".join(f"{i} {2.5 / (i + 1):.4f} {i / 12 + 0.1:.4f}\n" for i in range(12))),  # accuracy
         ("loss.txt", TWO.replace("\t", "\t0.5\t")),  # which of the two is the loss?
         ("loss.txt", "".join(f"{i % 4} {i}\n" for i in range(12))),  # no steps
         ("loss.txt", ONE[:60]),

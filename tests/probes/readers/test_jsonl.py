@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.files import RunFile
 from traindoctor.probes.readers import jsonl
 from traindoctor.probes.run import FileContent, Series
@@ -345,3 +346,15 @@ def test_metrics_beside_settings_are_kept(tmp_path: Path) -> None:
 
     assert curve(content, "loss").values.tolist() == [2.0, 1.0]
     assert {s.key for s in content.settings} == {"config.lr"}
+
+
+def test_a_file_of_one_metric_that_names_itself(tmp_path: Path) -> None:
+    """StyleGAN writes a file to each metric, and no steps."""
+    rows = [
+        {"results": {"fid50k_full": 9.0 - i}, "metric": "fid50k_full", "total_time": 9.5} for i in range(3)
+    ]
+    path = tmp_path / "metric-fid50k_full.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    run = open_run(tmp_path)
+
+    assert run.series["eval/fid"].values.tolist() == [9.0, 8.0, 7.0]

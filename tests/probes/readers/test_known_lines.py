@@ -102,6 +102,15 @@ def test_the_step_between_name_and_value(tmp_path: Path) -> None:
     assert len(curve(content, "grad_norm")) == 9
 
 
+def test_the_best_iteration_is_no_resume(tmp_path: Path) -> None:
+    """LightGBM says the row of its best iteration again at the end."""
+    row = "[{}]\ttraining's auc: 0.9{}\tvalid_1's auc: 0.8{}\n"
+    text = "".join(row.format(i, i, i) for i in range(10, 50, 10))
+    content = read(tmp_path, text + "Early stopping, best iteration is:\n" + row.format(20, 20, 20))
+
+    assert [step for step, _ in points(content, "train/auc")] == [10.0, 20.0, 30.0, 40.0]
+
+
 def test_boosted_trees(tmp_path: Path) -> None:
     """LightGBM names its metric; CatBoost does not, and what falls while it learns is a loss."""
     light = read(

@@ -638,6 +638,33 @@ def test_ultralytics_tables(tmp_path: Path) -> None:
     assert points(content, "eval/map50")[0] == (1, 0.938)
 
 
+def test_yolov5_prints_its_head_once(tmp_path: Path) -> None:
+    """The colon in the head of YOLOv5's evaluation is no value, and its row does not end the table around it."""
+    text = "     Epoch   gpu_mem       box       obj       cls    labels  img_size\n"
+    for epoch in (0, 1):
+        text += f"      {epoch}/49     3.74G     0.0{epoch + 5}    0.0301     0.002        12       640: 100% 78/78 [00:24<00:00]\n"
+        text += "               Class     Images     Labels          P          R     mAP@.5 mAP@.5:.95: 100% 9/9 [00:03<00:00]\n"
+        text += f"                 all        265        301      0.7      0.6      0.5      0.2{epoch}\n"
+    content = read(tmp_path, text)
+
+    assert points(content, "train/loss/box") == [(0, 0.05), (1, 0.06)]
+    assert points(content, "eval/map") == [(0, 0.2), (1, 0.21)]
+
+
+def test_all_settings_in_one_line(tmp_path: Path) -> None:
+    """Ultralytics prints its arguments as `name=value, ...`: lr0 there is a setting and no point of a curve."""
+    line = "engine/trainer: task=detect, mode=train, model=yolov8s.pt, epochs=100, time=None, batch=10, save=True"
+    row = "epoch=3, step=40, loss=0.5, acc=0.7, lr=0.01, a=1, b=2, c=3, d=True\n"
+    content = read(
+        tmp_path, line + ", device=None, optimizer=SGD, amp=True, lr0=0.01, momentum=0.937\n" + row
+    )
+
+    assert {"amp": True, "batch": 10, "lr0": 0.01}.items() <= {
+        s.key: s.value for s in content.settings
+    }.items()
+    assert points(content, "learning_rate") == [(40, 0.01)]
+
+
 def test_coco_summary(tmp_path: Path) -> None:
     """Of COCO's rows only those over all sizes count, and what IoU= gives is no metric."""
     rows = [("0.50:0.95", "   all", 0.348), ("0.50     ", "   all", 0.872), ("0.50:0.95", " small", 0.1)]
