@@ -73,6 +73,23 @@ def batch_sum(view: View, spread: float = 1.5, least: int = 8) -> Finding:
     return absent(words, series=(curve.name,), **seen)
 
 
+@probe("train/loss/kl", "train/loss/recon")
+def kl_vanishes(view: View, left: float = 0.02, points: int = 5) -> Finding:
+    """The divergence of a variational autoencoder goes to `left` of its highest value, and of its error.
+
+    The code then tells nothing of the sample: the divergence weighs too much, or the decoder needs no code.
+    """
+    kl, error = (shape(view.run.series[f"train/loss/{n}"]) for n in ("kl", "recon"))
+    if kl is None or error is None or min(kl.count, error.count) < points:
+        return unknown(f"fewer than {points} values of divergence and error")
+    high, end, beside = float(np.max(kl.y)), kl.end.value, abs(error.end.value)
+    words = f"{kl.name} goes from {high:.4g} to {end:.4g}, {error.name} ends at {beside:.4g}"
+    seen: dict[str, Any] = {"value": end, "threshold": left * high}
+    if high > 0 and abs(end) <= left * min(high, beside):
+        return present(words, step=kl.step(kl.end.first), **see(kl, kl.count - 1), **seen)
+    return absent(words, series=(kl.name, error.name), **seen)
+
+
 @probe()
 def double_softmax(view: View, tolerance: float = 0.03, span: float = 0.12) -> Finding:
     """The loss ends at the floor of a doubled softmax, or goes with the error rate above it; see each."""

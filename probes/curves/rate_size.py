@@ -360,9 +360,6 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
         return unknown(f"{text}: it is zero, not small", value=value, **rest)
     if value < 0:
         return unknown(f"{text}: it is below zero, not small", value=value, **rest)
-    loss = situation.main_loss(view.run)
-    if loss is not None and len(loss) and not np.isfinite(loss.values[-1]):
-        return unknown(f"{text}; {loss.name} ends as no number, which larger steps do not mend", **rest)
     lr = curve(view.run)
     wanted = number_of(view.run, "learning_rate")
     if lr is not None and wanted is not None and lr.peak == value < 0.2 * wanted:
@@ -392,6 +389,9 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
         )
     if value < low and value >= 0.1 * low and _aligns_language(view.run):
         return unknown(f"{text}; language models are aligned with so little", **rest)
+    loss = situation.main_loss(view.run)
+    if value < low and loss is not None and len(loss) and not np.isfinite(loss.values[-1]):
+        return unknown(f"{text}; {loss.name} ends as no number, which larger steps do not mend", **rest)
     if value < low:
         return present(f"{text}, {what} for {name}", value=value, threshold=low, **rest)
     if value >= high:

@@ -1009,6 +1009,16 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "ctc-infinite-at-once",
     )
     add(
+        "code that says nothing",
+        run(
+            [
+                series("train/loss/kl", 9 * 0.3 ** np.arange(9)),
+                series("train/loss/recon", 206 + 0.8 ** np.arange(9)),
+            ]
+        ),
+        "kl-term-vanishes",
+    )
+    add(
         "rare class never found",
         run([series("eval/accuracy", np.full(6, 0.983)), series("eval/recall", np.zeros(6))]),
         "one-class-by-f1",

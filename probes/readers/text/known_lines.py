@@ -41,6 +41,17 @@ def _sums(match: re.Match[bytes]) -> bytes:
     return b"step %s train loss: %s eval loss: %s" % (match.group(1), train, test)
 
 
+_RESULTS = (
+    *("box_loss", "obj_loss", "cls_loss", "loss", "", ""),
+    *("precision", "recall", "mAP_0.5", "mAP50_95", "val_box_loss", "val_obj_loss", "val_cls_loss"),
+)
+
+
+def _results(match: re.Match[bytes]) -> bytes:
+    pairs = zip(_RESULTS, match.group(2).split(), strict=True)
+    return b"epoch: %s " % match.group(1) + b" ".join(b"%s: %s" % (n.encode(), v) for n, v in pairs if n)
+
+
 _LIST = rb"\[(" + _N + rb"(?:,[ \t]*" + _N + rb")*)\]"
 _KNOWN = (
     # TensorFlow on Ascend, as its precision guide prints the scale: ">>> Current Loss Scale >>>  [1024.0]"
@@ -88,6 +99,22 @@ _KNOWN = (
             b"step %s %s%s: %s" % (m.group(3), m.group(1), m.group(2), m.group(4))
             + (b" grad_norm: %s" % m.group(5) if m.group(5) else b"")
         ),
+    ),
+    # YOLOv5's results.txt before its tables had names: losses, counts, P, R, mAP and the losses of validation
+    _known(
+        b"G ",
+        rb"^[ \t]*(\d+)/\d+[ \t]+[\d.]+G((?:[ \t]+(?:" + _N + rb")){13})[ \t]*$",
+        _results,
+    ),
+    # Variational autoencoders: the two terms of their bound, without the word loss
+    _known(
+        b"kl",
+        rb"\b(recon(?:struction|s)?)([ :=|]{1,4}(?:"
+        + _N
+        + rb")[^\n]{1,40}?)\b(kld?|kl_div)(?=[ :=]{1,4}(?:"
+        + _N
+        + rb"))",
+        rb"\1_loss\2\3_loss",
     ),
     # LightGBM
     _known(

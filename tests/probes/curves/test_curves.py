@@ -91,8 +91,8 @@ def complete(rng: np.random.Generator) -> zoo.Run:
     held = zoo.noisy(rng, zoo.decay(n, 2.2, 0.3), 0.01)[39::40]
     made = [
         series("train/loss", loss, at, epochs=epochs),
-        series("train/loss/a", loss * 0.6, at),
-        series("train/loss/b", loss * 0.4, at),
+        series("train/loss/recon", loss * 0.6, at),
+        series("train/loss/kl", loss * 0.4, at),
         series("eval/loss", held, evals),
         series("test/loss", held[-1:], evals[-1:], raw="Test CTC loss"),
         series("eval/dice", np.linspace(0.5, 0.8, len(evals)), evals),

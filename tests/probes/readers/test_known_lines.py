@@ -102,6 +102,25 @@ def test_the_step_between_name_and_value(tmp_path: Path) -> None:
     assert len(curve(content, "grad_norm")) == 9
 
 
+def test_results_of_yolov5_before_names(tmp_path: Path) -> None:
+    """Fifteen columns whose order is that of its training script."""
+    row = "{:>9}/9 0.489G 0.05 0.02 0.01 0.08 10 640 0.7 0.6 0.5 0.3 0.04 0.03 0.02\n"
+    content = read(tmp_path, "".join(row.format(i) for i in range(4)))
+
+    assert points(content, "train/loss") == [(i, 0.08) for i in range(4)]
+    assert points(content, "eval/map")[0] == (0, 0.3)
+    assert points(content, "eval/loss/cls")[0] == (0, 0.02)
+
+
+def test_terms_of_a_variational_autoencoder(tmp_path: Path) -> None:
+    """`recon` and `kl` in one line are terms of a loss; `kl` without it is none."""
+    row = "====> Epoch {} | recon {:.2f} | kl {:.3f} | beta 1.0\n"
+    content = read(tmp_path, "".join(row.format(i, 90 / i, i / 10) for i in range(1, 6)))
+
+    assert points(content, "train/loss/kl")[-1] == (5, 0.5)
+    assert points(content, "train/loss/recon")[0] == (1, 90.0)
+
+
 def test_the_best_iteration_is_no_resume(tmp_path: Path) -> None:
     """LightGBM says the row of its best iteration again at the end."""
     row = "[{}]\ttraining's auc: 0.9{}\tvalid_1's auc: 0.8{}\n"
