@@ -27,13 +27,15 @@ AT_ONCE = 16  # what-if questions per call: they share the arrows that have to b
 def remedies(
     known: Sequence[Remedy], facts: Mapping[str, Scalar], evidence: Evidence | None = None
 ) -> tuple[Remedy, ...]:
-    """Return remedies by chance that they work per cost, without those that do not apply to such a run.
+    """Return remedies by chance that they work per cost; none that does not apply, or that was done already.
 
     First those that clear what is seen, last those of which nothing that they clear is there.
     """
-    fit = (r for r in known if all(applies(c, facts.get(f)) for f, c in r.applies_when.items()))
+    fit = [r for r in known if all(applies(c, facts.get(f)) for f, c in r.applies_when.items())]
+    seen = {s for s, reading in (evidence or {}).items() if reading.state is State.PRESENT}
+    left = [r for r in fit if not seen.intersection(r.done_by)] or fit
     return tuple(
-        sorted(fit, key=lambda r: (_beside_the_point(r, evidence or {}), -r.works / (1.0 + r.minutes)))
+        sorted(left, key=lambda r: (_beside_the_point(r, evidence or {}), -r.works / (1.0 + r.minutes)))
     )
 
 

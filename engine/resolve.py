@@ -331,8 +331,19 @@ def _remedy(entry: Entry[CauseFile], i: int, remedy: RemedyEntry, check: Checker
     works = check.number(entry, ("remedies", i, "works"), "works", remedy.works)
     for at, symptom in enumerate(remedy.clears):
         check.reference(entry, ("remedies", i, "clears", at), "symptom", symptom)
+    for at, symptom in enumerate(remedy.done_by):
+        check.reference(entry, ("remedies", i, "done_by", at), "symptom", symptom)
     when = {k: _condition(v) for k, v in remedy.applies_when.items()}
-    return Remedy(remedy.do, remedy.minutes, works, remedy.patch, remedy.confirms, remedy.clears, when)
+    return Remedy(
+        remedy.do,
+        remedy.minutes,
+        works,
+        remedy.patch,
+        remedy.confirms,
+        remedy.clears,
+        when,
+        remedy.done_by,
+    )
 
 
 def _example(entry: Entry[CauseFile], i: int, example: ExampleEntry, check: Checker) -> Example:

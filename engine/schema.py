@@ -268,6 +268,7 @@ class RemedyEntry(Strict):
     patch: dict[str, Value] = Field(default_factory=dict)
     confirms: Text | None = None
     clears: tuple[str, ...] = ()
+    done_by: tuple[str, ...] = ()
     applies_when: dict[str, Value | list[Value]] = Field(default_factory=dict)
 
 

@@ -53,6 +53,7 @@ HINTS = {
     "looks_like": "Causes it is confused with; a lint asks for a symptom that separates them.",
     "patch": "The exact setting: '/10' divided by, '*2' times, '=x' set to.",
     "confirms": "What one sees when the remedy worked.",
+    "done_by": "Symptoms that are seen only where this was done already: then it is no longer offered.",
     "clears": "Symptoms that are gone from the next run when the remedy worked.",
     "minutes": "What it costs a person, in minutes.",
     "probe": "module.function of the probe that reads it; without one it is a question.",

@@ -58,7 +58,7 @@ class Remedy:
     """What to do about a cause. `patch` maps a canonical setting to its new value (`/10`, `*2`, `=x`).
 
     `clears` names the symptoms that are gone from the next run when it worked; `applies_when` as in `Cause`:
-    where it is known not to apply, the remedy is not offered.
+    where it is known not to apply, the remedy is not offered, nor where a symptom of `done_by` is there.
     """
 
     do: str
@@ -68,6 +68,7 @@ class Remedy:
     confirms: str | None = None
     clears: tuple[str, ...] = ()
     applies_when: Mapping[str, Scalar | tuple[Scalar, ...]] = field(default_factory=dict)
+    done_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

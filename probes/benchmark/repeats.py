@@ -134,7 +134,13 @@ def benchmark_unstable(view: View, absolute: float, relative: float) -> Finding:
 
 def _end(run: Run, name: str) -> Place:
     """The end of a curve, named by its run: the benchmark's repeats lie in directories of their own."""
-    return replace(place(run.series[name], -1, "benchmark"), file=f"{run.info.path}/{run.series[name].file}")
+    file, path = run.series[name].file, run.info.path
+    parts = file.split("/")
+    for n in range(len(parts) - 1, 0, -1):  # of runs beside one another files are told from the folder of all
+        if path.endswith(f"/{'/'.join(parts[:n])}"):
+            file = "/".join(parts[n:])
+            break
+    return replace(place(run.series[name], -1, "benchmark"), file=file if file == path else f"{path}/{file}")
 
 
 @probe("benchmark:train/loss")

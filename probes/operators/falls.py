@@ -76,8 +76,10 @@ def cosine_falls(view: View) -> Finding:
     one = fallen(found)
     if isinstance(one, ComparedOperator):
         cosine = _cosine(_side(one, "output"))
+        into = _cosine(_side(one, "input", "parameter"))
+        taken = "outputs before it that lie above" if into is None else f"inputs of {into:.6g}"
         return present(
-            f"{one.name} is the first below the guide's cosine: {cosine:.4g} from inputs above it",
+            f"{one.name} is the first of the network to fall, to a cosine of {cosine:.4g} from {taken}",
             value=cosine,
             threshold=knowledge().tolerances.cosine,
             step=one.step,

@@ -163,9 +163,11 @@ def _apart(view: View, initial: bool) -> Finding:
         if parts and not _replicas(view.run, held, key, ranks, names):
             return unknown("the ranks' weights differ, and nothing tells whether they are parts of one model")
         rank = min(groups, key=len)[0] if len(groups) < len(ranks) else groups[1][0]
-        said = name.partition(": ")[2] or name
+        said = (name.partition(": ")[2] or name).removesuffix(".0")
+        held_by = "; ".join(", ".join(map(str, g[:8])) for g in groups[:4])
         return present(
-            f"the weights of {len(ranks)} ranks differ at step {key[0]}: {len(groups)} kinds, {said} for one",
+            f"the weights of {len(ranks)} ranks differ at step {key[0]}: {len(groups)} kinds, {said} for one"
+            f" (equal are ranks {held_by})",
             value=len(groups),
             step=key[0],
             where=(Place(ranks[rank][name][1] or said, step=key[0], rank=rank),),

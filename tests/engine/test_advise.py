@@ -154,3 +154,16 @@ def test_a_remedy_that_cannot_apply_is_not_offered() -> None:
     assert [r.do for r in remedies([half, either], {"precision": "fp32"})] == ["find the first NaN"]
     assert len(remedies([half, either], {"precision": "fp16"})) == 2
     assert len(remedies([half, either], {})) == 2
+
+
+def test_what_was_done_already_is_not_offered() -> None:
+    """A comparison that is there need not be made; a cause is never left without a remedy."""
+    dump = Remedy("compare dumps", 120, 0.8, done_by=("named",))
+    swap = Remedy("replace it", 30, 0.5)
+
+    def said(state: State) -> list[str]:
+        return [r.do for r in remedies([dump, swap], {}, {"named": Reading("named", state, "")})]
+
+    assert said(P) == ["replace it"]
+    assert said(A) == said(U) == ["replace it", "compare dumps"]
+    assert [r.do for r in remedies([dump], {}, {"named": Reading("named", P, "")})] == ["compare dumps"]
