@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..registry import Finding, View, any_of, probe
 from .calls.field import set_train_missing
 from .evaluation.formulas import score_minimised
+from .labels.pooled import pooled_over_padding
 from .loss.bounded_targets import standardised_pixels_as_shares
 from .loss.calls import loss_wrong as standard_loss_wrong
 from .loss.ctc import ctc_input_wrong
@@ -281,6 +282,11 @@ def mask_astray(view: View) -> Finding:
     return first(view, either(*_ATTENTION), "the scripts hold no model")
 
 
+def padding_pooled(view: View) -> Finding:
+    """Sequences are averaged over their padding."""
+    return first(view, pooled_over_padding, "the scripts hold no model")
+
+
 @probe()
 def operator_wrong(view: View) -> Finding:
     """The model uses an operator that is usually meant otherwise: activation, axis, scale, or reshape."""
@@ -298,6 +304,7 @@ def operator_wrong(view: View) -> Finding:
             layers_unbent,
             axis_wrong,
             mask_astray,
+            padding_pooled,
         )
     )
 

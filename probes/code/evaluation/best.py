@@ -41,6 +41,7 @@ from .choices import (
 from .keras_best import best_left_on_disk, training_watched
 from .lightning_scores import best_of_idle_callback, best_of_nothing, last_of_monitored, monitored_in_training
 from .round_files import best_file_each_round, file_each_round, scored_without_the_best
+from .rows_apart import weights_of_another_fold
 from .tf_best import best_never_restored
 
 _HIGHER = frozenset(
@@ -141,6 +142,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             kept_alive,
             figure_forgotten,
             figure_never_raised,
+            weights_of_another_fold,
             figure_out_of_reach,
             best_file_each_round,
             file_each_round,

@@ -40,10 +40,10 @@ def _over_batch(source: Script) -> Finding | None:
                 and call.func.value is scores
                 and call.func.attr == "argmax"
             ):
-                if _picks_one(source, call):
+                if _picks_one(source, call) or _classes_first(source, scores):
                     continue
                 return at(source, call, "the class is looked for along the batch, not along the classes")
-            if not _of_one(source, scores):
+            if not _of_one(source, scores) and not _classes_first(source, scores):
                 return at(source, call, "the class is looked for along the batch, not along the classes")
     return ok(source, seen, "the class is looked for along the classes") if seen is not None else None
 
@@ -84,6 +84,17 @@ def _takes_indices(source: Script, call: ast.Call) -> bool:
     if isinstance(parent, ast.Subscript):
         return unparse(parent.slice) == "1"
     return isinstance(parent, ast.Attribute) and parent.attr == "indices"
+
+
+# `torch.zeros((classes, *shape))`: a map for each class, of one picture
+_CLASSES_FIRST = re.compile(
+    r"(?i)(?:zeros|empty|full|ones)\([(\[]?(?:\w+\.)*\w*?(?:n_?)?(?:num_?)?(?:classes|class|cls|labels)\b"
+)
+
+
+def _classes_first(source: Script, scores: ast.expr) -> bool:
+    parts = [v for n in walk(scores) if isinstance(n, ast.Name) for v in flow(source).values(n, 2)]
+    return any(isinstance(v, ast.Call) and _CLASSES_FIRST.search(unparse(v)) for v in parts)
 
 
 def _of_one(source: Script, scores: ast.expr) -> bool:

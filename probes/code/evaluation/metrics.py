@@ -51,7 +51,9 @@ from .put_together import (
     meter_never_filled,
     size_of_summed_errors,
 )
+from .ranked import marks_never_asked, ranked_from_the_worst, unknown_left_out
 from .reduced import PUT_TOGETHER, put_together, scoring_functions, shared_for_scoring
+from .rows_apart import filtered_apart, scored_in_another_order
 from .said_test import answers_of_other_rows, scored_against_itself, test_of_other_rows
 from .scores_misread import scores_misread
 from .tensor_sums import (
@@ -137,6 +139,13 @@ def metric_miscounts(view: View) -> Finding:
             wrong_kind,
             softmax_of_two_axes,
             other_than_named,
+            *(
+                ranked_from_the_worst,
+                marks_never_asked,
+                unknown_left_out,
+                filtered_apart,
+                scored_in_another_order,
+            ),
             worked_out_otherwise,
             told_at(first_broken),
             told_at(turned_back_otherwise),
@@ -468,18 +477,29 @@ def _drops(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for call in source.calls:
         value = keyword(call, "drop_last") or keyword(call, "drop_remainder")
-        if value is None:
+        if value is None or _cuts_windows(source, call):
             continue
         statement = source.statement(call) or call
         target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
         learns = side(target) if side(target) is not None else side(source.function_name(call))
         function = source.function_around(call)
         flags = [a.arg for a in function.args.args if _FLAG.match(a.arg)] if function is not None else []
+        if isinstance(value, ast.Name) and value.id in flags:
+            seen = seen or call
+            continue  # the caller says which side it is
         both = bool(flags) and not any(_FLAG.search(unparse(t)) for t in _conditions(source, call))
         seen = seen or call
         if literal(source, value) is True and (learns is False or (learns is None and both)):
             return at(source, call, "the samples of the last, smaller batch are never scored")
     return ok(source, seen, "evaluation keeps its last batch") if seen is not None else None
+
+
+def _cuts_windows(source: Script, call: ast.Call) -> bool:
+    """`window(n, drop_remainder=True)` of a series, and the batch that makes a tensor of each window."""
+    return last_name(call.func) == "window" or any(
+        isinstance(p, ast.Call) and last_name(p.func) in ("flat_map", "interleave")
+        for p in source.above(call)
+    )
 
 
 _FLAG = re.compile(r"^(?:is_|do_|for_)?train(?:ing)?$")

@@ -23,6 +23,7 @@ from ..shared.nodes import texts_in
 from ..shared.roles import split_flags, split_of, trains
 from ..shared.sides import either, stem, words
 from ..splits.evaluated import evaluates_other_side, is_idle
+from ..splits.hooks_crossed import hook_gives_training_data
 from ..splits.learnt_and_scored import scored_where_learnt
 from ..tensorflow.graph_data import scored_on_training_run
 
@@ -40,6 +41,7 @@ def evaluates_training_data(view: View) -> Finding:
                     evaluates_other_side,
                     scored_where_learnt,
                     scored_on_training_run,
+                    hook_gives_training_data,
                 )
             ),
             shows("scores-training-rows"),

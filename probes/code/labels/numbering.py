@@ -22,6 +22,7 @@ from ..shared.sides import either, given, literal, side, words
 from ..splits.sides_apart import numbered_apart
 from ..tensorflow.slips import moved_in_loss_alone
 from .keras_words import more_words_than_rows, numbered_anew
+from .own_tables import classes_of_each_file, numbers_over_reserved
 from .start import numbered_from_one, shifted_in_training
 from .table_sizes import fewer_rows_than_words, padding_is_a_word, table_too_small, unknown_is_a_word
 
@@ -48,6 +49,7 @@ def classes_numbered_apart(view: View) -> Finding:
             numbered_from_one,
             shifted_in_training,
             moved_in_loss_alone,
+            classes_of_each_file,
         ),
         "the scripts number no classes",
     )
@@ -429,6 +431,7 @@ def words_numbered_apart(view: View) -> Finding:
             padding_is_a_word,
             table_not_grown,
             numbered_for_pretrained,
+            numbers_over_reserved,
         ),
         "the scripts make no token ids",
     )

@@ -45,7 +45,7 @@ def _overlap(source: Script) -> Finding | None:
                 return at(source, value, "the overlap itself is minimised: nothing turns it into 1 - x")
         names = [a.arg for a in function.args.args if "logit" in a.arg.lower()]
         names = names or [n for c in calls if (n := _scores_given(source, c))]
-        used = {last_name(n.func) for n in of(function, ast.Call)}
+        used = _called(source, function)
         if names and not used & set(_SQUASHES):
             return at(
                 source,
@@ -55,6 +55,16 @@ def _overlap(source: Script) -> Finding | None:
     return (
         ok(source, seen, "the overlap of probabilities is turned into a loss") if seen is not None else None
     )
+
+
+def _called(source: Script, function: Function, depth: int = 2) -> set[str]:
+    """What a function calls, and what functions of the program call for it: they may bound the scores."""
+    names = {last_name(n.func) for n in of(function, ast.Call)}
+    for name in sorted(names) if depth else ():
+        for other in flow(source).functions.get(name, ()):
+            if other is not function:
+                names |= _called(source, other, depth - 1)
+    return names
 
 
 def _scores_given(source: Script, call: ast.Call) -> str:

@@ -100,8 +100,12 @@ def _sorted_later(source: Script, node: ast.Assign, names: list[str]) -> bool:
             unparse(t) for t in of(later.targets[0], ast.Name, ast.Subscript)
         } & {*names, *(f"{n}[:, [0, 2]]" for n in names), *(f"{n}[:, [2, 0]]" for n in names)}:
             return True
-    text = unparse(scope)
-    return re.search(r"\bmin\(|\bmax\(|minimum|maximum|\.sort|sorted\(", text) is not None
+    roots = {re.split(r"[.\[]", n)[0] for n in names}
+    return any(
+        last_name(c.func) in ("min", "max", "minimum", "maximum", "amin", "amax", "sort", "sorted")
+        and roots & names_in(c)
+        for c in of(scope, ast.Call)
+    )
 
 
 def _flips(source: Script) -> Iterator[tuple[ast.If, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...registry import Finding, View, probe
 from ..labels.keras_words import text_for_texts
+from ..samples.negatives import negatives_are_positives
 from ..shared.checks import first
 from ..shared.sides import either
 from .box_forms import mirrored_about_other_side, sizes_for_corners
@@ -101,6 +102,7 @@ _METHODS = (
     code_drawn_wrongly,
     divided_by_itself,
     labels_are_inputs,
+    negatives_are_positives,
     added_up_forwards,
     end_counted_in_one,
     sum_runs_over_ends,

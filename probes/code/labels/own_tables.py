@@ -1,0 +1,164 @@
+"""Tables of numbers in scripts that a reader makes anew for each file, or that begin at reserved numbers."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers._tree import names_in, of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...scripts.flow import flow, returns
+from ...scripts.syntax import Function, Script
+from ..shared.checks import at
+from ..shared.sides import literal, side
+
+_RESERVED = re.compile(
+    r"(?i)^_?(?:pad|unk|bos|eos|sos|cls|sep|oov|mask|start|end|blank)(?:_(?:id|idx|index|token))?$"
+)
+
+
+def classes_of_each_file(source: Script) -> Finding | None:
+    """A reader numbers the classes as they come in its file, and both sides are read by it."""
+    for function in source.of(ast.FunctionDef):
+        calls = source.named(function.name)
+        if len(calls) < 2 or source.class_around(function) is not None:
+            continue
+        sides = {side(unparse(s)) for c in calls if (s := source.statement(c)) is not None}
+        if not {True, False} <= sides:
+            continue
+        parameters = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
+        if len({unparse(c.args[0]) for c in calls if c.args}) < 2 or any(
+            len(c.args) + len(c.keywords) > 1 for c in calls
+        ):
+            continue
+        for node in of(function, ast.Assign):
+            name = node.targets[0]
+            if not isinstance(name, ast.Name) or not _in_order_of_coming(node.value):
+                continue
+            if not _of_labels(name.id, node.value) or not (names_in(node.value) - set(parameters)):
+                continue
+            if _numbers_by(function, name.id) and not _handed_out(function, name.id):
+                return at(source, node, "each file gets class numbers of its own, in the order of its rows")
+    return None
+
+
+def _in_order_of_coming(value: ast.expr) -> bool:
+    text = unparse(value)
+    if "sorted(" in text:
+        return False
+    return (
+        re.search(r"dict\.fromkeys\(|\.unique\(\)|pd\.unique\(|^list\((?:set\(|\{)|^list\(Counter", text)
+        is not None
+    )
+
+
+def _of_labels(name: str, value: ast.expr) -> bool:
+    return (
+        re.search(
+            r"(?i)label|class|target|tag|categor|intent|topic|kind|species|\by\b", f"{name} {unparse(value)}"
+        )
+        is not None
+    )
+
+
+def _numbers_by(function: Function, name: str) -> bool:
+    """`names.index(x)`, `{n: i for i, n in enumerate(names)}`."""
+    return any(
+        (last_name(c.func) == "index" and unparse(c.func).startswith(f"{name}."))
+        or (last_name(c.func) == "enumerate" and c.args and unparse(c.args[0]) == name)
+        for c in of(function, ast.Call)
+    )
+
+
+def _handed_out(function: Function, name: str) -> bool:
+    """The table is given back, so that a caller may keep one of them."""
+    return any(
+        isinstance(e, ast.Name) and e.id == name
+        for r in returns(function)
+        for e in (r.elts if isinstance(r, ast.Tuple) else [r])
+    )
+
+
+def numbers_over_reserved(source: Script) -> Finding | None:
+    """`PAD, UNK = 0, 1`, and words are numbered from 0: the first words share the numbers of both."""
+    reserved = _reserved(source)
+    if len(reserved) < 1 or 0 not in reserved.values():
+        return None
+    for table in source.of(ast.DictComp):
+        loop = table.generators[0]
+        over = loop.iter
+        if (
+            len(table.generators) != 1
+            or not isinstance(over, ast.Call)
+            or last_name(over.func) != "enumerate"
+        ):
+            continue
+        if (
+            not isinstance(loop.target, ast.Tuple)
+            or not isinstance(loop.target.elts[0], ast.Name)
+            or not over.args
+        ):
+            continue
+        begin = keyword(over, "start") or (over.args[1] if len(over.args) > 1 else None)
+        first = 0 if begin is None else literal(source, begin)
+        added = _added(source, table.value, loop.target.elts[0].id)
+        if not isinstance(first, int) or added is None or first + added > max(reserved.values()):
+            continue
+        if _holds_reserved(source, over.args[0]) or not _asked_with_reserved(source, table, reserved):
+            continue
+        names = ", ".join(sorted(reserved))
+        return at(source, table, f"words are numbered from {first + added}, where {names} have their numbers")
+    return None
+
+
+def _reserved(source: Script) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for node in source.tree.body:
+        if not isinstance(node, ast.Assign):
+            continue
+        target = node.targets[0]
+        pairs = (
+            list(zip(target.elts, node.value.elts, strict=False))
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            else [(target, node.value)]
+        )
+        for name, value in pairs:
+            if isinstance(name, ast.Name) and _RESERVED.match(name.id) and isinstance(value, ast.Constant):
+                if isinstance(value.value, int) and not isinstance(value.value, bool) and value.value >= 0:
+                    found[name.id] = value.value
+    return found
+
+
+def _added(source: Script, value: ast.expr, name: str) -> int | None:
+    if isinstance(value, ast.Name) and value.id == name:
+        return 0
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        for one, other in ((value.left, value.right), (value.right, value.left)):
+            if isinstance(one, ast.Name) and one.id == name:
+                number = literal(source, other)
+                return number if isinstance(number, int) else None
+    return None
+
+
+def _holds_reserved(source: Script, over: ast.expr) -> bool:
+    """The list of words begins with the reserved ones, or nothing tells what it holds."""
+    texts = [unparse(v) for v in (over, *flow(source).values(over, 4))]
+    return any(
+        re.search(r"(?i)['\"]\W{0,2}(?:pad|unk|bos|eos|cls|blank|oov)|special|reserved|itos|vocab", t)
+        for t in texts
+    )
+
+
+def _asked_with_reserved(source: Script, table: ast.DictComp, reserved: dict[str, int]) -> bool:
+    """What is not in the table gets a reserved number: `vocab.get(w, UNK)`; nothing is put in later."""
+    asked = any(
+        last_name(c.func) == "get" and len(c.args) == 2 and unparse(c.args[1]).split(".")[-1] in reserved
+        for c in source.calls
+    )
+    statement = source.statement(table)
+    names = {unparse(t) for t in statement.targets} if isinstance(statement, ast.Assign) else set()
+    later = any(
+        isinstance(n.ctx, ast.Store) and unparse(n.value) in names for n in source.of(ast.Subscript)
+    ) or any(last_name(c.func) == "update" and source.owner(c) in names for c in source.calls)
+    return asked and not later
