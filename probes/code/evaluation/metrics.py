@@ -72,6 +72,7 @@ from .totals import (
     last_round_only,
     never_begun_anew,
 )
+from .units_unlike import one_side_turned_back
 from .worked_out import worked_out_otherwise
 
 Loops = (ast.For, ast.AsyncFor, ast.While)
@@ -145,6 +146,7 @@ def metric_miscounts(view: View) -> Finding:
                 unknown_left_out,
                 filtered_apart,
                 scored_in_another_order,
+                one_side_turned_back,
             ),
             worked_out_otherwise,
             told_at(first_broken),

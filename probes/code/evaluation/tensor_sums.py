@@ -76,6 +76,9 @@ def _emptied(source: Script, statement: ast.stmt) -> str:
 def _fills(statement: ast.stmt, name: str) -> bool:
     """`stats[0] += hits`, `stats += counts`, `matrix.update(...)` in a statement's own rounds."""
     for node in of(statement, ast.AugAssign, ast.Call):
+        if isinstance(node, ast.Call) and unparse(node.func) in ("np.add.at", "numpy.add.at"):
+            if node.args and unparse(node.args[0]) == name:
+                return True
         if isinstance(node, ast.AugAssign):
             target = node.target.value if isinstance(node.target, ast.Subscript) else node.target
             if isinstance(node.op, ast.Add) and unparse(target) == name:

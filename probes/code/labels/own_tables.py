@@ -80,36 +80,50 @@ def _handed_out(function: Function, name: str) -> bool:
     )
 
 
+_OF_WORDS = re.compile(
+    r"(?i)vocab|word|token|stoi|w2i|c2i|char|item|lexicon|dictionary|(?:^|_)(?:itos|index)$"
+)
+
+
 def numbers_over_reserved(source: Script) -> Finding | None:
     """`PAD, UNK = 0, 1`, and words are numbered from 0: the first words share the numbers of both."""
     reserved = _reserved(source)
-    if len(reserved) < 1 or 0 not in reserved.values():
+    if 0 not in reserved.values():
         return None
+    found: list[tuple[ast.DictComp, int]] = []
     for table in source.of(ast.DictComp):
         loop = table.generators[0]
-        over = loop.iter
+        over, target = loop.iter, loop.target
         if (
             len(table.generators) != 1
             or not isinstance(over, ast.Call)
             or last_name(over.func) != "enumerate"
         ):
             continue
-        if (
-            not isinstance(loop.target, ast.Tuple)
-            or not isinstance(loop.target.elts[0], ast.Name)
-            or not over.args
-        ):
+        if not isinstance(target, ast.Tuple) or not isinstance(target.elts[0], ast.Name) or not over.args:
             continue
         begin = keyword(over, "start") or (over.args[1] if len(over.args) > 1 else None)
         first = 0 if begin is None else literal(source, begin)
-        added = _added(source, table.value, loop.target.elts[0].id)
-        if not isinstance(first, int) or added is None or first + added > max(reserved.values()):
-            continue
-        if _holds_reserved(source, over.args[0]) or not _asked_with_reserved(source, table, reserved):
-            continue
+        added = _added(source, table.value, target.elts[0].id)
+        if not isinstance(first, int) or added is None:
+            return None
+        if first + added > max(reserved.values()):
+            return None  # the words are here, and any other table is of something else
+        if _OF_WORDS.search(_called(source, table)) and not _holds_reserved(source, over.args[0]):
+            found.append((table, first + added))
+    if len(found) == 1 and _asked_with_reserved(source, found[0][0], reserved):
         names = ", ".join(sorted(reserved))
-        return at(source, table, f"words are numbered from {first + added}, where {names} have their numbers")
+        why = f"words are numbered from {found[0][1]}, where {names} have their numbers"
+        return at(source, found[0][0], why)
     return None
+
+
+def _called(source: Script, table: ast.DictComp) -> str:
+    """What the table is called: its name, or that of the function that gives it back."""
+    statement = source.statement(table)
+    if isinstance(statement, ast.Assign):
+        return unparse(statement.targets[0]).split(".")[-1]
+    return source.function_name(table)
 
 
 def _reserved(source: Script) -> dict[str, int]:

@@ -22,12 +22,16 @@ def shares_exchanged(source: Script) -> Finding | None:
         mixes = [(n, m) for n in of(function, ast.BinOp) if (m := _mix(n)) is not None]
         for node, (share, plain, place) in mixes:
             for other, (second, held, other_place) in mixes:
-                if other is node or place != other_place or plain == held or not _LABELS.match(held):
+                if other is node or plain == held or not _LABELS.match(held) or _LABELS.match(plain):
                     continue
-                if _LABELS.match(plain):
+                if place != other_place:
+                    if share == second and _drawn(other_place):
+                        return at(source, other, "the targets are mixed with those of other samples")
                     continue
                 if share != second and _turned(share) == second:
                     return at(source, other, "the targets are mixed by the other share than their pictures")
+        if len(mixes) == 1 and (idle := _of_batch(source, function, mixes[0])) is not None:
+            return at(source, idle, "the inputs are mixed here, and their targets are left as they are")
         if len(mixes) == 1 and (left := _left_alone(function, mixes[0][1])) is not None:
             return at(source, left, "the pictures are mixed here, and their targets are left as they are")
     return None
@@ -65,6 +69,37 @@ def _plain(node: ast.expr) -> str:
 
 def _turned(share: str) -> str:
     return share[4:] if share.startswith("1 - ") else f"1 - {share}"
+
+
+def _drawn(place: str) -> bool:
+    return re.search(r"randperm|permutation", place) is not None
+
+
+def _of_batch(
+    source: Script, function: ast.FunctionDef, mix: tuple[ast.BinOp, tuple[str, str, str]]
+) -> ast.AST | None:
+    """`x` of a batch is mixed in place, and the loss is of `y`: neither share nor order is read again."""
+    node, (share, plain, place) = mix
+    statement = source.statement(node)
+    if not isinstance(statement, ast.Assign) or [unparse(t) for t in statement.targets] != [plain]:
+        return None
+    targets = [t for n in of(function, ast.Assign) for t in n.targets]
+    targets += [n.target for n in of(function, ast.For)]
+    tuples = [[unparse(e) for e in t.elts] for t in targets if isinstance(t, ast.Tuple)]
+    unpacked = [names for names in tuples if plain in names]
+    labels = [n for names in unpacked[:1] for n in names if n != plain and _LABELS.match(n)]
+    name = share[4:] if share.startswith("1 - ") else share
+    inside = set(of(node, ast.Name))
+    again = [n for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load) and n not in inside]
+    if len(labels) != 1 or {n.id for n in again} & {name, place}:
+        return None
+    stored = [n for n in of(function, ast.Name) if n.id == labels[0] and isinstance(n.ctx, ast.Store)]
+    asked = [c for c in of(function, ast.Call) if any(unparse(a) == labels[0] for a in c.args)]
+    if len(stored) > 1 or not any(
+        "loss" in unparse(c.func).lower() or "criterion" in unparse(c.func) for c in asked
+    ):
+        return None
+    return node
 
 
 def _left_alone(function: ast.FunctionDef, mix: tuple[str, str, str]) -> ast.Return | None:

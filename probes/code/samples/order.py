@@ -14,6 +14,8 @@ from ...scripts.learning import taken, takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
 from ..shared.roles import base, targets
+from ..shared.sides import either
+from .orders_kept import pipeline_keeps_order
 
 _SHUFFLES = (
     "shuffle",
@@ -33,7 +35,9 @@ def no_shuffling(view: View) -> Finding:
 
     Draws of random indices count where batches are made: in the training loop, or in what it loops over.
     """
-    return first(view, _no_shuffling, "the scripts do not show how batches are drawn")
+    return first(
+        view, either(_no_shuffling, pipeline_keeps_order), "the scripts do not show how batches are drawn"
+    )
 
 
 def _no_shuffling(source: Script) -> Finding | None:

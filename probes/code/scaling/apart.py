@@ -94,7 +94,7 @@ def _same_kind(one: ast.AST, others: list[ast.AST]) -> bool:
     return any(unparse(one) == unparse(o) for o in others)
 
 
-_FIXED = re.compile(r"(?i)^(?:self\.|cfg\.|config\.)?(?:\w*_)?(?:means?|stds?|mu|sigma)(?:_\w*)?$")
+_FIXED = re.compile(r"(?i)^(?:\w+\.)*(?:\w*_)?(?:means?|stds?|mu|sigma)(?:_\w*)?$")
 
 
 _SCALERS = ("preprocess_input", "per_image_standardization", "Normalize", "Rescaling", "Standardize")

@@ -19,6 +19,7 @@ from ..splits.handed_random import handed_random
 from ..splits.side_switches import augmented_on_other_side, transform_unused
 from ..splits.slipped import drawn_for_both_sides
 from ..tensorflow.data import held_out_drawn
+from .in_training_mode import masked_in_every_mode
 from .mapped_sides import random_beside_training, switched_on_for_held_out
 
 TRAINING_FLAG = re.compile(
@@ -40,6 +41,7 @@ def evaluation_is_augmented(view: View) -> Finding:
                 drawn_for_both_sides,
                 handed_random,
             ),
+            masked_in_every_mode,
             *(random_beside_training, switched_on_for_held_out, random_for_held_out),
         ),
         "the scripts make no data by a switch for training",

@@ -18,6 +18,7 @@ from ..shared.sides import either
 from ..tensorflow.keras_model import prepared_for_other
 from .again import divided_again, normalised_again, rescaled_again, step_made
 from .by_hand import range_by_hand
+from .in_training_mode import mean_for_deviation
 from .left_over import divided_before_taken_off
 from .mapped_sides import scaled_and_prepared
 
@@ -32,7 +33,7 @@ def range_does_not_fit(view: View) -> Finding:
         either(
             *(_after_unit, _before_unit, _twice, normalised_again, divided_again, rescaled_again),
             *(prepared_for_other, scaled_and_prepared, normalised_along_other_axis),
-            *(divided_before_taken_off, _by_hand, _shown_from_both_sides),
+            *(divided_before_taken_off, _by_hand, _shown_from_both_sides, mean_for_deviation),
         ),
         "the scripts do not normalise by given figures",
     )

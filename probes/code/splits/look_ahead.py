@@ -17,7 +17,7 @@ from ..shared.sides import literal
 _WINDOWS = ("rolling", "expanding", "ewm", "cumsum", "cummax", "diff", "pct_change")
 _AS_NUMBERS = ("values", "to_numpy")
 _TAKES = ("tensor", "as_tensor", "from_numpy", "array", "asarray", "float32")
-_PAST = re.compile(r"(?i)(?:^|_)(?:lag|prev|previous|past|last|before|hist|history|yesterday)(?:\d|_|$)")
+_PAST = re.compile(r"(?i)(?:^|_)(?:lag|prev|previous|past|last|before|hist|history|yesterday|ago)(?:\d|_|$)")
 _SCALES = ("fit_transform", "transform")
 
 
@@ -33,18 +33,19 @@ def inputs_look_ahead(source: Script) -> Finding | None:
         return None
     seen: ast.AST | None = None
     for node in source.of(ast.Assign):
-        columns, name = _strings(node.value), node.targets[0]
+        columns, name = _strings(source, node.value), node.targets[0]
         if not columns or not isinstance(name, (ast.Name, ast.Attribute)) or not _is_read(source, name):
             continue
-        told = _told(source) - set(columns)
-        if not told or not set(columns) & set(made):
+        everything = _told(source)
+        told = everything - set(columns)
+        if not everything or not set(columns) & set(made):
             continue
         seen = seen or node
         for column in columns:
-            if column not in made or column in told:
+            if column not in made or column in everything:
                 continue
             statement, base = made[column]
-            if (base in told or _PAST.search(column)) and _steps_ahead(source, statement.value):
+            if (base in everything or _PAST.search(column)) and _steps_ahead(source, statement.value):
                 return at(source, statement, f"`{column}` is an input and is computed from later rows")
             if base in told and base not in made and _holds_its_row(source, statement.value):
                 return at(
@@ -81,7 +82,18 @@ def _base(source: Script, call: ast.Call) -> str:
     return ""
 
 
-def _strings(node: ast.expr) -> list[str]:
+def _strings(source: Script, node: ast.expr, depth: int = 3) -> list[str]:
+    """The texts of a list; of `COLS + ["lag"]` those of both, where `COLS` is written out."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and depth:
+        both = [_strings(source, n, depth - 1) for n in (node.left, node.right)]
+        return both[0] + both[1] if all(both) else []
+    if isinstance(node, ast.Name) and depth < 3:
+        made = flow(source).all_given(node)
+        return (
+            _strings(source, made[0].value, depth - 1)
+            if len(made) == 1 and depth and not made[0].places
+            else []
+        )
     parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
     texts = [p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)]
     return texts if len(texts) == len(parts) else []

@@ -1,0 +1,103 @@
+"""Answers and truths of scripts in unlike units: one is turned back, the other is not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...readers._tree import names_in, of, unparse
+from ...readers.script import last_name
+from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
+from ...scripts.syntax import Script
+from ..shared.checks import at, ok
+
+_SPREAD = re.compile(r"(?i)(?:^|[._])(?:stds?|sd|sigma|scale_?|stdev|spread|range)(?:$|[_\[(.])")
+_CENTRE = re.compile(r"(?i)(?:^|[._])(?:means?|mu|mn|avg|min_?|offset|centre|center)(?:$|[_\[(.])")
+_PREDICTS = re.compile(r"(?i)^(?:predict\w*|model|net|network|forward|regressor|forecaster)$")
+_PLAIN = (
+    "numpy",
+    "cpu",
+    "detach",
+    "squeeze",
+    "ravel",
+    "flatten",
+    "reshape",
+    "float",
+    "item",
+    "astype",
+    "asarray",
+)
+_ERRORS = ("mean_absolute_error", "mean_squared_error", "r2_score", "mean_absolute_percentage_error")
+
+
+def one_side_turned_back(source: Script) -> Finding | None:
+    """`truth = t * sd + mu` beside `pred = model.predict(x)`, or beside `... * sd - mu`, in one error."""
+    seen: ast.AST | None = None
+    for node, one, other in _held_together(source):
+        mine, theirs = _turned(source, one), _turned(source, other)
+        if mine is None and theirs is None:
+            continue
+        seen = seen or node
+        if mine is not None and theirs is not None:
+            if mine != theirs and mine[1:] == theirs[1:]:
+                return at(source, node, "prediction and target are turned back to their unit in unlike ways")
+            continue
+        rest = other if mine is not None else one
+        if _as_predicted(source, rest) and (mine or theirs or "")[0] == "+":
+            return at(source, node, "only one of prediction and target is turned back to its unit")
+    return ok(source, seen, "prediction and target are turned back alike") if seen is not None else None
+
+
+def _held_together(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
+    for node in source.of(ast.BinOp):
+        if (
+            isinstance(node.op, ast.Sub)
+            and isinstance(node.left, ast.Name)
+            and isinstance(node.right, ast.Name)
+        ):
+            function = source.function_around(node)
+            if function is None or not takes_gradients(source, function) or source.named("predict"):
+                yield node, node.left, node.right
+    for call in source.named(*_ERRORS):
+        if len(call.args) > 1:
+            yield call, call.args[0], call.args[1]
+
+
+def _value(source: Script, node: ast.expr) -> ast.expr | None:
+    if not isinstance(node, ast.Name):
+        return node
+    made = flow(source).all_given(node)
+    return made[0].value if len(made) == 1 and not made[0].places else None
+
+
+def _turned(source: Script, node: ast.expr) -> tuple[str, str, str] | None:
+    """(`+`, scale, centre) of `v * scale + centre`; the sign as it is written."""
+    value = _value(source, node)
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Add, ast.Sub)):
+        return None
+    scaled, centre = value.left, value.right
+    if not isinstance(scaled, ast.BinOp) or not isinstance(scaled.op, ast.Mult):
+        return None
+    parts = [p for p in (scaled.left, scaled.right) if _SPREAD.search(unparse(p)) and len(unparse(p)) < 40]
+    if len(parts) != 1 or not _CENTRE.search(unparse(centre)):
+        return None
+    return ("+" if isinstance(value.op, ast.Add) else "-"), unparse(parts[0]), unparse(centre)
+
+
+def _as_predicted(source: Script, node: ast.expr) -> bool:
+    """What a model gives, and nothing more is done with it."""
+    value = _value(source, node)
+    for _ in range(6):
+        if not isinstance(value, ast.Call):
+            return False
+        name = last_name(value.func)
+        if _PREDICTS.match(name):
+            inner = [n for a in value.args for n in names_in(a)]
+            return not any(_CENTRE.search(n) for n in inner) and not of(value.func, ast.BinOp)
+        if name not in _PLAIN:
+            return False
+        value = value.args[0] if name == "asarray" and value.args else getattr(value.func, "value", None)
+    return False

@@ -1,0 +1,38 @@
+"""Pipelines of `tf.data` in scripts that a Keras network is fitted to, and that nothing shuffles."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...readers.script import keyword
+from ...registry import Finding
+from ...scripts.syntax import Script
+from ..shared.checks import at
+from ..shared.sides import literal
+
+_MIXES = re.compile(
+    r"(?i)shuffle|permut|\.sample\(|randint|choice\(|train_test_split|sampler|KFold|take\(|random_index|interleave"
+)
+_MADE = ("from_tensor_slices", "from_generator")
+
+
+def pipeline_keeps_order(source: Script) -> Finding | None:
+    """`from_tensor_slices(...).batch(n)` is fitted for several epochs, and no word of a shuffle anywhere.
+
+    Keras does not shuffle a `tf.data.Dataset` (keras.io, `Model.fit`: the argument is ignored for it).
+    """
+    if "keras" not in source.text or source.loose or _MIXES.search(source.code):
+        return None
+    made = [c for c in source.named(*_MADE) if isinstance(c.func, ast.Attribute)]
+    batches = [c for c in source.named("batch", "padded_batch") if isinstance(c.func, ast.Attribute)]
+    if not made or not batches:
+        return None
+    for call in source.named("fit"):
+        epochs = keyword(call, "epochs")
+        given = call.args[0] if call.args else keyword(call, "x")
+        if epochs is None or given is None or literal(source, epochs) == 1 or len(call.args) > 1:
+            continue
+        if keyword(call, "y") is None and isinstance(call.func, ast.Attribute):
+            return at(source, batches[-1], "nothing shuffles the samples, which come in the stored order")
+    return None

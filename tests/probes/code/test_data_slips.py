@@ -1,0 +1,305 @@
+"""Slips of data, labels and evaluation: each faulty text beside the right one."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+RANKS = """
+import torch
+K = 10
+def ranks(model, rows, seen):
+    scores = model.all(rows.user)
+    mine = scores.gather(1, rows.item[:, None])
+    scores[{}seen[rows.user]] = -torch.inf
+    return (scores {} mine).sum(1)
+def report(r):
+    return (r < K).float().mean(), (1 / torch.log2(r + {})).mean()
+print(report(ranks(model, rows, seen)))
+"""
+ALIKE = """
+import numpy as np
+def cmc(q, g, qp, gp):
+    near = {}
+    order = np.argsort(near[0])
+    hit = (gp == qp)[order]
+    return hit[:10].any()
+"""
+AP = """
+import numpy as np
+def average_precision(dets, truths, total):
+    dets = sorted(dets, key=lambda d: {})
+    used = {{k: np.zeros(len(v), bool) for k, v in truths.items()}}
+    tp = np.zeros(len(dets))
+    for i, (img, s, box) in enumerate(dets):
+        ious = box_iou(box[None], truths[img])[0]
+        j = int(ious.argmax())
+        if ious[j] >= 0.5{}:
+            tp[i] = 1
+            used[img][j] = True
+    cum = np.cumsum(tp)
+    return np.sum(cum / np.arange(1, len(dets) + 1) / total)
+"""
+FILTERED = """
+import numpy as np
+def compute_metrics(p):
+    preds, labels = np.argmax(p[0], -1), p[1]
+    said = [[names[a] for a, b in zip(x, y) if {} != -100] for x, y in zip(preds, labels)]
+    true = [[names[b] for a, b in zip(x, y) if b != -100] for x, y in zip(preds, labels)]
+    return seqeval.compute(predictions=said, references=true)
+"""
+ORDER = """
+import torch
+from sklearn.metrics import roc_auc_score
+from torch.utils.data import DataLoader
+def infer(net, loader):
+    net.eval()
+    res = []
+    with torch.no_grad():
+        for batch in loader:
+            res.append(net(batch[0]))
+    return torch.cat(res)
+dl_va = DataLoader(pack(va), batch_size=64{})
+for epoch in range(9):
+    for x, y in dl_tr:
+        loss = crit(net(x), y)
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+    p = infer(net, dl_va)
+    print(roc_auc_score(va["claim"], p))
+"""
+UNITS = """
+import numpy as np
+truth = np.concatenate([y for _, y in test]) * y_std + y_mean
+pred = model.predict(test){}
+print("mae", np.abs(pred - truth).mean())
+"""
+FOLDS = """
+import torch
+for fold, (a, b) in enumerate(folds.split(x)):
+    net = Net()
+    for epoch in range(9):
+        score = run(net, a, b)
+        if score > best:
+            best = score
+            torch.save(net.state_dict(), f"f{{fold}}.pth")
+    net.load_state_dict(torch.load({}))
+    print(run(net, b))
+"""
+HOOK = """
+import lightning as L
+from torch.utils.data import DataLoader
+class Data(L.LightningDataModule):
+    def setup(self, stage=None):
+        self.train_set = Clips("train.csv")
+        self.val_set = Clips("val.csv")
+    def train_dataloader(self):
+        return DataLoader(self.train_set, 32, shuffle=True)
+    def val_dataloader(self):
+        return DataLoader({}, 32)
+"""
+NEGATIVES = """
+import random
+def sample(user):
+    seq = train[user]
+    had = set(seq)
+    negs = []
+    for item in seq:
+        t = random.randint(1, n_items)
+        while t {} had:
+            t = random.randint(1, n_items)
+        negs.append(t)
+    return seq, negs
+"""
+READER = """
+import json
+def read(path):
+    rows = [json.loads(line) for line in open(path)]
+    names = {}
+    return [r["text"] for r in rows], [names.index(r["label"]) for r in rows]
+train_x, train_y = read("train.jsonl")
+test_x, test_y = read("test.jsonl")
+"""
+WORDS = """
+from collections import Counter
+PAD, UNK = 0, 1
+def build_vocab(texts):
+    count = Counter(w for t in texts for w in t)
+    return {{w: i{} for i, (w, _) in enumerate(count.most_common(9000))}}
+vocab = build_vocab(texts)
+ids = [vocab.get(w, UNK) for w in words]
+"""
+POOLED = """
+import torch
+from torch import nn
+PAD = 0
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb = nn.Embedding(99, 8, padding_idx=PAD)
+        self.rnn = nn.LSTM(8, 8, batch_first=True)
+        self.fc = nn.Linear(8, 3)
+    def forward(self, ids, lengths):
+        h, _ = self.rnn(self.emb(ids))
+        {}
+        return self.fc(pooled)
+"""
+_MEAN = """m = (ids {} PAD).float().unsqueeze(-1)
+        print(lengths)
+        pooled = (h * m).sum(1) / m.sum(1)"""
+MASKS = """
+import torch, torchaudio
+from torch import nn
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.spec_aug = nn.Sequential(torchaudio.transforms.FrequencyMasking(24))
+        self.body = nn.Linear(8, 8)
+    def forward(self, x):
+        {}
+        return self.body(x)
+"""
+PIXELS = """
+from torchvision import transforms
+A, B = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+tf = transforms.Compose([transforms.ToTensor(), transforms.Normalize({})])
+"""
+MIXED = """
+import numpy as np, torch
+def training_step(model, batch):
+    x, y = batch
+    lam = float(np.random.beta(0.3, 0.3))
+    perm = torch.randperm(x.size(0))
+    x = lam * x + (1 - lam) * x[perm]
+    {}
+    loss = model.loss(model(x), y)
+    return loss
+"""
+PIPE = """
+import tensorflow as tf
+from tensorflow import keras
+def make(x, y, training):
+    ds = tf.data.Dataset.from_tensor_slices((x, y))
+    {}
+    return ds.batch(32).prefetch(2)
+model.compile("adam", "mse")
+model.fit(make(xa, ya, True), validation_data=make(xb, yb, False), epochs=20)
+"""
+AHEAD = """
+import pandas as pd
+COLS = ["load", "temp"]
+df = pd.read_csv("a.csv")
+df["load_ago"] = df["load"].shift({})
+cols = COLS + ["load_ago"]
+x = ((df[cols] - mu) / sd).to_numpy()
+y = ((df["load"] - m) / s).to_numpy()
+"""
+
+# without a step of training a text is no training script
+TRAINS = """
+import torch
+for x, y in train_loader:
+    opt.zero_grad()
+    crit(net(x), y).backward()
+    opt.step()
+"""
+CASES = [
+    ("script-metric-miscounts", RANKS.format("", "<", 2), RANKS.format("", ">", 2)),
+    ("script-metric-miscounts", RANKS.format("~", ">", 2), RANKS.format("", ">", 2)),
+    ("script-metric-miscounts", RANKS.format("", ">", 1), RANKS.format("", ">", 2)),
+    ("script-metric-miscounts", ALIKE.format("q @ g.T"), ALIKE.format("1 - q @ g.T")),
+    (
+        "script-metric-miscounts",
+        AP.format("d[1]", " and not used[img][j]"),
+        AP.format("-d[1]", " and not used[img][j]"),
+    ),
+    ("script-metric-miscounts", AP.format("-d[1]", ""), AP.format("-d[1]", " and not used[img][j]")),
+    ("script-metric-miscounts", FILTERED.format("a"), FILTERED.format("b")),
+    ("script-metric-miscounts", ORDER.format(", shuffle=True"), ORDER.format("")),
+    ("script-metric-miscounts", UNITS.format(""), UNITS.format(" * y_std + y_mean")),
+    ("script-best-chosen-wrongly", FOLDS.format('"f0.pth"'), FOLDS.format('f"f{fold}.pth"')),
+    ("script-best-chosen-wrongly", FOLDS.format('"f0.pth"'), FOLDS.format('"resnet50.pth"')),
+    ("script-evaluates-training-data", HOOK.format("self.train_set"), HOOK.format("self.val_set")),
+    ("script-method-slipped", NEGATIVES.format("not in"), NEGATIVES.format("in")),
+    (
+        "script-classes-numbered-apart",
+        READER.format('list(dict.fromkeys(r["label"] for r in rows))'),
+        READER.format('["neg", "pos"]'),
+    ),
+    ("script-words-numbered-apart", WORDS.format(""), WORDS.format(" + 2")),
+    ("script-operator-wrong", POOLED.format("pooled = h.mean(dim=1)"), POOLED.format(_MEAN.format("!="))),
+    ("script-operator-wrong", POOLED.format(_MEAN.format("==")), POOLED.format(_MEAN.format("!="))),
+    (
+        "script-evaluation-augmented",
+        MASKS.format("x = self.spec_aug(x)"),
+        MASKS.format("x = self.spec_aug(x) if self.training else x"),
+    ),
+    ("script-range-mismatch", PIXELS.format("B, A"), PIXELS.format("A, B")),
+    ("script-sample-torn-apart", MIXED.format(""), MIXED.format("y = lam * y + (1 - lam) * y[perm]")),
+    (
+        "script-sample-torn-apart",
+        MIXED.format("y = lam * y + (1 - lam) * y[torch.randperm(y.size(0))]"),
+        MIXED.format("y = lam * y + (1 - lam) * y[perm]"),
+    ),
+    ("script-no-shuffling", PIPE.format(""), PIPE.format("ds = ds.shuffle(999) if training else ds")),
+    ("script-training-sees-evaluation", AHEAD.format("-24"), AHEAD.format("24")),
+]
+
+
+@pytest.mark.parametrize(("symptom", "faulty", "right"), CASES)
+def test_a_slip_is_told_and_its_neighbour_is_not(symptom: str, faulty: str, right: str) -> None:
+    """The one text is faulty by one expression; the other has it right."""
+    assert state(symptom, faulty + TRAINS) == "present"
+    assert state(symptom, right + TRAINS) != "present"
+
+
+@pytest.mark.parametrize(
+    "symptom", ["script-metric-miscounts", "script-method-slipped", "script-no-shuffling"]
+)
+def test_nothing_of_the_kind(symptom: str) -> None:
+    """A program that does none of it."""
+    assert state(symptom, "import torch\nnet = torch.nn.Linear(2, 2)\n") == "unknown"
+
+
+DICE = """
+import torch.nn.functional as F
+def soft_dice(logits, y):
+    p = logits.softmax(1)
+    return 1 - (2 * (p * y).sum() + 1) / (p.sum() + y.sum() + 1)
+def dice_ce(logits, y):
+    return F.cross_entropy(logits, y) + soft_dice(logits, y)
+loss = dice_ce(net(x), y)
+loss.backward()
+"""
+LOADER = """
+from torch.utils.data import DataLoader
+def loader(ds, train=False):
+    return DataLoader(ds, 32, shuffle=train, drop_last=train)
+train = loader(train_set, True)
+val = loader(val_set)
+"""
+MAPS = """
+import torch
+def predict(net, image, classes):
+    score = torch.zeros((classes, *image.shape))
+    hits = torch.zeros(image.shape)
+    for cut in grid:
+        score[(slice(None), *cut)] += net(image[cut]).softmax(1)[0]
+        hits[cut] += 1
+    return (score / hits).argmax(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("symptom", "text"),
+    [
+        ("script-overlap-loss-wrong", DICE),
+        ("script-evaluation-drops-samples", LOADER),
+        ("script-metric-wrong", MAPS),
+    ],
+)
+def test_right_programs_stay_so(symptom: str, text: str) -> None:
+    """The softmax stands in what is called, the caller says the side, the first axis is that of classes."""
+    assert state(symptom, text + TRAINS) != "present"
