@@ -79,11 +79,21 @@ def _worked(source: Script, node: ast.expr) -> Any:
     """A table with its words made up where the program reads them from elsewhere."""
     known: Names = {}
     machine = Interpreter(source)
-    for over in [g.iter for n in ast.walk(node) for g in getattr(n, "generators", [])]:
+    overs = [g.iter for n in ast.walk(node) for g in getattr(n, "generators", [])]
+    for over in overs or [node]:
         for name in [n for n in ast.walk(over) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]:
             given = flow(source).all_given(name)
             value = _tried(machine, given[0].value) if len(given) == 1 and not given[0].places else None
-            if value is None and name.id not in ("enumerate", "sorted", "set", "list", "range", "len", "zip"):
+            if value is None and name.id not in (
+                "enumerate",
+                "sorted",
+                "set",
+                "list",
+                "range",
+                "len",
+                "zip",
+                "dict",
+            ):
                 value = list(_MADE)
             if value is not None:
                 known[name.id] = value

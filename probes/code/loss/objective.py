@@ -19,6 +19,7 @@ from ..shared.sides import either, literal
 from ..tensorflow.answers import loss_of_other_answers
 from ..tensorflow.slips import classes_of_one_output, exclusive_by_sigmoid
 from .kinds_apart import classes_for_numbers, exchanged, form_of_answers
+from .one_hot_places import places_exchanged_in_one_hot, softmax_over_the_batch
 
 _OVERLAP = re.compile(r"dice|jaccard|tversky|(?:^|_)iou|overlap", re.IGNORECASE)
 _SCORES = re.compile(r"logit|score|pred|output", re.IGNORECASE)
@@ -31,7 +32,11 @@ def overlap_loss_wrong(view: View) -> Finding:
 
     Only functions that a loss adds up or hands to backward; a metric of the same name is left aside.
     """
-    return first(view, _overlap, "the scripts write out no loss of an overlap")
+    return first(
+        view,
+        either(_overlap, places_exchanged_in_one_hot, softmax_over_the_batch),
+        "the scripts write out no loss of an overlap",
+    )
 
 
 def _overlap(source: Script) -> Finding | None:

@@ -110,7 +110,7 @@ def _image_alone(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for function in source.of(ast.FunctionDef):
         names = names_in(function) | {a.arg for a in function.args.args}
-        beside = {n for n in names if _BESIDE.match(n)}
+        beside = {n for n in names if _BESIDE.match(n)} or _maps_of_labels(function)
         if not beside or not any(_IMAGE.match(n) for n in names):
             continue
         for block in of(function, ast.If):
@@ -131,6 +131,15 @@ def _image_alone(source: Script) -> Finding | None:
         if (alone := _turned_alone(source, function, beside)) is not None:
             return alone
     return ok(source, seen, "what belongs to an image is moved along") if seen is not None else None
+
+
+_LABEL = re.compile(r"^(?:labels?|lbl|lab|tgt|y)$")
+
+
+def _maps_of_labels(function: Function) -> set[str]:
+    """Labels that are moved here in another step, so that they are one for each place of the picture."""
+    moved = {n for a in of(function, ast.Assign) for n, m in _moved(a).items() if m}
+    return {n for n in moved if _LABEL.match(n)}
 
 
 def _turned_alone(source: Script, function: Function, beside: set[str]) -> Finding | None:

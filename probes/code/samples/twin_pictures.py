@@ -63,12 +63,27 @@ def mirrored_on_another_axis(source: Script) -> Finding | None:
             target, value = node.targets[0], node.value
             if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(value.elts) != 2:
                 continue
+            if (unlike := _moved_unlike(target, value)) is not None:
+                return at(source, node, unlike)
             axes = [_mirrored(v) for v in value.elts]
             named = [unparse(t) for t in target.elts]
             own = all(axis is not None and axis[0] == name for axis, name in zip(axes, named, strict=True))
             if own and axes[0] is not None and axes[1] is not None and axes[0][1] != axes[1][1]:
                 return at(source, node, f"`{named[0]}` and `{named[1]}` are mirrored on different axes")
     return None
+
+
+def _moved_unlike(target: ast.Tuple, value: ast.Tuple) -> str | None:
+    """`rot90(image, k, (0, 1)), rot90(mask, k, (1, 0))`: one move of two pictures, with unlike settings."""
+    calls = [v for v in value.elts if isinstance(v, ast.Call) and v.args]
+    names = [unparse(t) for t in target.elts]
+    if len(calls) != 2 or [unparse(c.args[0]) for c in calls] != names:
+        return None
+    if last_name(calls[0].func) != "rot90" or unparse(calls[0].func) != unparse(calls[1].func):
+        return None
+    rest = [[unparse(a) for a in c.args[1:]] + [unparse(k.value) for k in c.keywords] for c in calls]
+    alike = len(rest[0]) == len(rest[1]) and not any("dom" in r or "rng" in r for r in rest[0] + rest[1])
+    return f"`{names[0]}` and `{names[1]}` are turned unlike" if alike and rest[0] != rest[1] else None
 
 
 def _mirrored(node: ast.expr) -> tuple[str, str] | None:

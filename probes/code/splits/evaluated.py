@@ -132,7 +132,8 @@ def _scored(source: Script) -> Finding | None:
         functions = [f for f in source.of(ast.FunctionDef) if f.name == name]
         if any(takes_gradients(source, f) for f in functions):
             continue
-        handed = [a for a in all_arguments(call) if isinstance(a, (ast.Name, ast.Attribute)) or _item(a)]
+        handed = [_uncut(a) for a in all_arguments(call)]
+        handed = [a for a in handed if isinstance(a, (ast.Name, ast.Attribute)) or _item(a)]
         data = [a for a in handed if side(unparse(a)) is not None and not _OTHER.search(_word(a))]
         data = [a for a in data if not _is_switch(source, a)]
         if data and all(side(unparse(a)) is True for a in data) and any(is_idle(source, a) for a in data):
@@ -193,9 +194,23 @@ def is_idle(source: Script, data: ast.expr) -> bool:
         word = last_name(node)
         if side(word) is False and stem(word) == stem(name):
             into = stored if isinstance(node.ctx, ast.Store) else read
-            own = isinstance(node.ctx, ast.Load) and _of_itself(source, node, word)
+            own = isinstance(node.ctx, ast.Load) and (
+                _of_itself(source, node, word) or _counted_alone(source, node)
+            )
             into[word] = into.get(word, 0) + (not own)
     return any(not read.get(word) for word in stored)
+
+
+def _uncut(node: ast.expr) -> ast.expr:
+    """`train_cases` of `train_cases[:20]`: the first of them, for a quicker look."""
+    cut = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
+    return node.value if isinstance(node, ast.Subscript) and cut else node
+
+
+def _counted_alone(source: Script, node: ast.AST) -> bool:
+    """`len(val_cases)`: how many there are says nothing of them."""
+    call = source.parents.get(node)
+    return isinstance(call, ast.Call) and unparse(call.func) == "len"
 
 
 def _of_itself(source: Script, node: ast.AST, word: str) -> bool:
