@@ -35,9 +35,7 @@ def _over_batch(source: Script) -> Finding | None:
         seen = seen or call
         single = re.search(r"segment|mask", " ".join(unparse(p) for p in _statement(source, call)))
         if _classes_first(source, scores) and isinstance(axis, ast.Constant) and axis.value in (1, 2, 3):
-            return at(
-                source, call, "the class is looked for along a side of the picture, not along the classes"
-            )
+            return at(source, call, "the class is looked for along a side of the picture")
         if isinstance(axis, ast.Constant) and axis.value == 0 and "[" not in text and not single:
             if (
                 isinstance(call.func, ast.Attribute)

@@ -197,6 +197,42 @@ x = ((df[cols] - mu) / sd).to_numpy()
 y = ((df["load"] - m) / s).to_numpy()
 """
 
+PLACES = """
+import numpy as np
+def augment(image, label, rng):
+    for axis in range(3):
+        if rng.random() < 0.5:
+            image = np.flip(image, axis)
+            {}
+    k = int(rng.integers(4))
+    image, label = np.rot90(image, k, (0, 1)), np.rot90(label, k, {})
+    return image, label
+"""
+BOXES = """
+import random
+def load(e, img, boxes):
+    if random.random() < 0.5:
+        img = img[:, ::-1]
+        boxes[:, [0, 2]] = W - boxes[:, {}]
+    return img, boxes, min(int(e), 3)
+"""
+HOT = """
+import torch.nn.functional as F
+def dice_loss(logits, target):
+    prob = logits.softmax(dim={})
+    hot = F.one_hot(target, logits.shape[1]).permute({}).float()
+    return 1 - 2 * (prob * hot).sum() / (prob.sum() + hot.sum())
+loss = dice_loss(net(x), y)
+loss.backward()
+"""
+NAMES = """
+names = sorted(tags)
+names.remove("O")
+names = ["O"] + names
+label2id = {{n: i for i, n in enumerate(names)}}
+id2label = dict(enumerate({}))
+"""
+FLIPPED = "label = np.flip(label, axis)"
 # without a step of training a text is no training script
 TRAINS = """
 import torch
@@ -244,6 +280,12 @@ CASES = [
         MIXED.format("y = lam * y + (1 - lam) * y[perm]"),
     ),
     ("script-no-shuffling", PIPE.format(""), PIPE.format("ds = ds.shuffle(999) if training else ds")),
+    ("script-sample-torn-apart", PLACES.format("pass", "(0, 1)"), PLACES.format(FLIPPED, "(0, 1)")),
+    ("script-sample-torn-apart", PLACES.format(FLIPPED, "(1, 0)"), PLACES.format(FLIPPED, "(0, 1)")),
+    ("script-places-left", BOXES.format("[0, 2]"), BOXES.format("[2, 0]")),
+    ("script-overlap-loss-wrong", HOT.format(0, "0, 3, 1, 2"), HOT.format(1, "0, 3, 1, 2")),
+    ("script-overlap-loss-wrong", HOT.format(1, "0, 3, 2, 1"), HOT.format(1, "0, 3, 1, 2")),
+    ("script-classes-numbered-apart", NAMES.format("sorted(names)"), NAMES.format("names")),
     ("script-training-sees-evaluation", AHEAD.format("-24"), AHEAD.format("24")),
 ]
 
