@@ -43,6 +43,7 @@ from .lightning_scores import lists_of_hooks, one_metric_for_both
 from .meters import meters_go_on
 from .misread import softmax_of_two_axes, wrong_kind
 from .named_figures import other_than_named
+from .other_kind import mean_of_batch_scores, softmax_of_many_labels
 from .own_measure import errors_cancel_out, measures_itself
 from .put_together import (
     divided_by_last_batch,
@@ -139,6 +140,7 @@ def metric_miscounts(view: View) -> Finding:
             most_of_counts,
             wrong_kind,
             softmax_of_two_axes,
+            *(mean_of_batch_scores, softmax_of_many_labels),
             other_than_named,
             *(
                 ranked_from_the_worst,

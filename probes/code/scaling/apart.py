@@ -17,6 +17,7 @@ from ..shared.roles import is_random
 from ..shared.sides import development_names, either, side
 from ..shared.transforms import telling
 from ..splits.flags import scaled_by_switch
+from ..splits.settings_of_sides import read_by_other_settings
 from ..splits.split_steps import own_figures
 from .drawn import TRAINING_FLAG
 from .kept_figures import figures_worked_out_anew
@@ -29,7 +30,14 @@ def scaled_apart(view: View) -> Finding:
     """Inputs are scaled for one split alone, or held-out data by statistics of their own."""
     return figures_worked_out_anew(scripts(view.run)) or first(
         view,
-        either(_in_one_branch, _refitted, scaled_by_switch, one_part_left, shows("scaled-apart")),
+        either(
+            _in_one_branch,
+            _refitted,
+            scaled_by_switch,
+            one_part_left,
+            read_by_other_settings,
+            shows("scaled-apart"),
+        ),
         "the scripts scale no inputs by split",
     )
 

@@ -40,10 +40,20 @@ def figures_never_read(source: Script) -> Finding | None:
         spread = not scales and (_is_spread(source, node.value) or _pair(source, node, target.id))
         if not (fitted or spread) or _read(source, node, target.id):
             continue
+        if fitted and _put_through_another(source, node.value):
+            continue  # what is wrong is that each part has a scaler of its own
         if fitted:
             return at(source, node, "this scaler is fitted, and nothing is put through it")
         return at(source, node, "the deviation of the inputs is worked out, and nothing is divided by it")
     return _scale_not_asked(source)
+
+
+def _put_through_another(source: Script, value: ast.expr) -> bool:
+    """A scaler of the same kind is fitted and applied in one call elsewhere."""
+    kinds = {last_name(c.func) for c in of(value, ast.Call)} & set(_OF_COLUMNS)
+    return any(
+        kinds & {last_name(c.func) for c in of(call.func, ast.Call)} for call in source.named("fit_transform")
+    )
 
 
 def _made_alone(source: Script) -> Iterator[ast.Assign]:

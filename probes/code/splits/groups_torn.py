@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
@@ -39,9 +40,36 @@ def groups_torn(source: Script) -> Finding | None:
             seen = seen or call
         elif made and made <= set(_IGNORES) and not source.classes.keys() & made:
             return at(source, call, f"{sorted(made)[0]} does not look at the groups that it is handed")
+    if (idle := _key_never_asked(source)) is not None:
+        return at(
+            source, idle, "this tells what a sample belongs to, and nothing asks for it when the data are cut"
+        )
     if (left := _listed_and_left(source)) is not None:
         return at(source, left, "these groups are listed and not asked for when the data are cut")
     return ok(source, seen, "the splitter heeds the groups") if seen is not None else None
+
+
+_KEY = re.compile(
+    r"(?i)^_?(?:get_)?(?:patient|subject|speaker|session|site|scene|video|recording|author|user|customer|area|plot|drive"
+    r"|group|writer|donor|animal|station)(?:_?(?:of|id|id_of|key|name|from_\w+))?$"
+)
+
+
+def _key_never_asked(source: Script) -> ast.FunctionDef | None:
+    """`def patient_of(path)` that nobody calls, where samples are put into another order and cut."""
+    if source.loose or not source.named(
+        "shuffle", "random_split", "train_test_split", "permutation", "randperm"
+    ):
+        return None
+    for function in source.of(ast.FunctionDef):
+        one = len(function.args.args) == 1 and len(function.body) <= 2 and "split" in unparse(function)
+        if one and _KEY.match(function.name) and not _is_named(source, function.name):
+            return function
+    return None
+
+
+def _is_named(source: Script, name: str) -> bool:
+    return any(n.id == name for n in source.of(ast.Name)) or name in source.mentions
 
 
 def _listed_and_left(source: Script) -> ast.AST | None:

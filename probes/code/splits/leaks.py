@@ -45,6 +45,7 @@ from .sides_crossed import loader_of_other_side, loaders, same_part, trains_on_h
 from .slipped import parts_from_one_end
 from .split_steps import learned_after_split, of_all_rows
 from .target_columns import target_among_inputs
+from .target_means import means_of_own_target
 from .wholes import figures_of_all, whole_for_a_part
 
 
@@ -106,6 +107,7 @@ def held_out_in_training(view: View) -> Finding:
             ranges_meet,
             told_at(parts_that_meet),
             told_at(targets_inside_windows),
+            means_of_own_target,
         ),
     )
     return first(view, check, "the scripts show no two sets of data")
