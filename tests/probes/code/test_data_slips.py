@@ -232,6 +232,54 @@ names = ["O"] + names
 label2id = {{n: i for i, n in enumerate(names)}}
 id2label = dict(enumerate({}))
 """
+MEANS = """
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+for tri, vai in kf.split(train, train["claim"]):
+    tr, va = train.iloc[tri].copy(), train.iloc[vai].copy()
+    enc = {}.groupby("agent")["claim"].mean()
+    va["te"] = va["agent"].map(enc)
+    {}
+    print(roc_auc_score(va["claim"], run(tr, va)))
+"""
+READ = """
+import json
+def read(path, lower=True):
+    texts = [json.loads(line)["text"] for line in open(path)]
+    return [t.lower() if lower else t for t in texts]
+train_x = read("train.jsonl")
+test_x = read("test.jsonl"{})
+"""
+KEY = """
+import random
+def patient_of(path):
+    return path.stem.split("_")[0]
+random.shuffle(cases)
+train, val = {}
+"""
+BY_KEY = "[c for c in cases if patient_of(c) not in held], [c for c in cases if patient_of(c) in held]"
+LABELS = """
+import torch
+from torchmetrics.classification import MultilabelF1Score, MultilabelAveragePrecision
+class Tagger:
+    def __init__(self):
+        self.loss = torch.nn.BCEWithLogitsLoss()
+        self.f1 = MultilabelF1Score(num_labels=9)
+        self.ap = MultilabelAveragePrecision(num_labels=9)
+    def validation_step(self, batch, i):
+        x, y = batch
+        p = self(x).{}
+        self.f1.update(p, y)
+        {}
+"""
+ONE_LOG = 'self.log("val_ap", self.ap(p, y){})'
+LOOKED = """
+def evaluate(net, cases):
+    return [score(net(c)) for c in cases]
+train_cases, val_cases = split(cases)
+print(len(train_cases), len(val_cases))
+dice = evaluate(net, {}_cases[:20])
+"""
 FLIPPED = "label = np.flip(label, axis)"
 # without a step of training a text is no training script
 TRAINS = """
@@ -286,6 +334,21 @@ CASES = [
     ("script-overlap-loss-wrong", HOT.format(0, "0, 3, 1, 2"), HOT.format(1, "0, 3, 1, 2")),
     ("script-overlap-loss-wrong", HOT.format(1, "0, 3, 2, 1"), HOT.format(1, "0, 3, 1, 2")),
     ("script-classes-numbered-apart", NAMES.format("sorted(names)"), NAMES.format("names")),
+    ("script-training-sees-evaluation", MEANS.format("train", ""), MEANS.format("tr", "")),
+    (
+        "script-training-sees-evaluation",
+        MEANS.format("tr", 'tr["te"] = tr["agent"].map(enc)'),
+        MEANS.format("tr", 'tr["te"] = out_of_fold(tr, "agent")'),
+    ),
+    ("script-training-sees-evaluation", KEY.format("cases[9:], cases[:9]"), KEY.format(BY_KEY)),
+    ("script-splits-processed-differently", READ.format(", lower=False"), READ.format("")),
+    ("script-metric-miscounts", LABELS.format("softmax(-1)", "pass"), LABELS.format("sigmoid()", "pass")),
+    (
+        "script-metric-miscounts",
+        LABELS.format("sigmoid()", ONE_LOG.format(".item()")),
+        LABELS.format("sigmoid()", 'self.log("val_ap", self.ap)'),
+    ),
+    ("script-evaluates-training-data", LOOKED.format("train"), LOOKED.format("val")),
     ("script-training-sees-evaluation", AHEAD.format("-24"), AHEAD.format("24")),
 ]
 
