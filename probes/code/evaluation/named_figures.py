@@ -89,6 +89,8 @@ _ROOTS = re.compile(
 def _no_root(source: Script, value: ast.expr) -> str | None:
     if not isinstance(_bare(value), (ast.BinOp, ast.Call)):
         return None
+    if _root_of_each(_bare(value)):
+        return "the root is taken of each square before their mean: this is the mean absolute error"
     text = _all(source, value)
     known = not any(
         last_name(c.func) not in _KNOWN and not flow(source).called(c) for c in of(value, ast.Call)
@@ -96,6 +98,24 @@ def _no_root(source: Script, value: ast.expr) -> str | None:
     if known and _SQUARES.search(text) and not _ROOTS.search(text):
         return "this is named after a root, and none is taken of the squares"
     return None
+
+
+def _root_of_each(value: ast.expr) -> bool:
+    """`np.sqrt((p - t) ** 2).mean()`, `np.mean(np.sqrt((p - t) ** 2))`."""
+    if not isinstance(value, ast.Call) or last_name(value.func) != "mean":
+        return False
+    owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+    inner = value.args[0] if value.args and not isinstance(owner, ast.Call) else owner
+    if not isinstance(inner, ast.Call) or last_name(inner.func) != "sqrt" or not inner.args:
+        return False
+    of_all = any(last_name(c.func) in (*_WHOLE, "norm") for c in of(inner.args[0], ast.Call))
+    square = inner.args[0]
+    alone = (
+        isinstance(square, ast.BinOp)
+        and isinstance(square.op, ast.Pow)
+        and unparse(square.right) in ("2", "2.0")
+    )
+    return alone and not of_all
 
 
 _KNOWN = (*_WHOLE, "float", "item", "len", "square", "pow", "abs", "max", "mse_loss", "mean_squared_error")

@@ -23,6 +23,7 @@ from .filled import filled_with_a_class
 from .flat_positions import padding_of_positions, zeros_for_labels
 from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .marks import USUAL, ignored_labels, is_label, padded_labels, real_class_ignored, written_over
+from .mask_of_batch import mask_of_batch_unread
 from .prompts import answer_hidden, marked_in_two_ways
 from .table_sizes import classes_from_padding
 from .tape_means import averaged_with_padding
@@ -67,6 +68,7 @@ def label_padding_counts(view: View) -> Finding:
         asked_after_clamping,
         gaps_counted,
         batch_mask_unused,
+        mask_of_batch_unread,
         first_piece_hidden,
         labels_padded_with_a_token,
         real_class_ignored,

@@ -20,6 +20,7 @@ from ..tensorflow.answers import loss_of_other_answers
 from ..tensorflow.slips import classes_of_one_output, exclusive_by_sigmoid
 from .kinds_apart import classes_for_numbers, exchanged, form_of_answers
 from .one_hot_places import places_exchanged_in_one_hot, softmax_over_the_batch
+from .weighed_by_shares import weighed_by_shares
 
 _OVERLAP = re.compile(r"dice|jaccard|tversky|(?:^|_)iou|overlap", re.IGNORECASE)
 _SCORES = re.compile(r"logit|score|pred|output", re.IGNORECASE)
@@ -156,7 +157,9 @@ def _is_ratio(source: Script, value: ast.expr) -> bool:
 @probe()
 def class_weights_upside_down(view: View) -> Finding:
     """Class weights that grow with the number of samples, or `pos_weight` as positives over negatives."""
-    return first(view, _upside_down, "the scripts weigh no classes by their counts")
+    return first(
+        view, either(_upside_down, weighed_by_shares), "the scripts weigh no classes by their counts"
+    )
 
 
 _WEIGHTS = re.compile(r"(?:class|pos|label)_?weights?$", re.IGNORECASE)

@@ -56,8 +56,27 @@ def average_astray(view: View) -> Finding:
 
     Also: it is put into the model and not taken out again, or keeps the batch norm statistics of its start.
     """
-    look = either(_astray, _never_moved, never_restored, statistics_left)
+    look = either(_astray, _named_exchanged, _never_moved, never_restored, statistics_left)
     return first(view, look, "the scripts keep no average of weights by hand")
+
+
+_SHARE_OF_OLD = re.compile(r"(?i)(?:^|[._])(?:ema_?)?decay$|(?:^|[._])ema_(?:momentum|rate)$")
+
+
+def _named_exchanged(source: Script) -> Finding | None:
+    """`a.mul_(1 - decay).add_(b, alpha=decay)`: a decay is the share of the old weights, whatever it is."""
+    for call in source.named("add_"):
+        inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        share = keyword(call, "alpha")
+        if not isinstance(inner, ast.Call) or last_name(inner.func) != "mul_" or len(inner.args) != 1:
+            continue
+        if share is None or not _SHARE_OF_OLD.search(unparse(share)):
+            continue
+        if unparse(inner.args[0]).replace("1.0", "1") == f"1 - {unparse(share)}" and source.loops_around(
+            call
+        ):
+            return at(source, call, "the shares are exchanged: the average is nearly the newest weights")
+    return None
 
 
 def _never_moved(source: Script) -> Finding | None:

@@ -79,7 +79,12 @@ def _is_still_copy(source: Script, owner: str) -> bool:
     switched = any(".eval()" in unparse(m) for m in made) or any(
         source.owner(c).split(".")[-1] == last for c in source.named("eval")
     )
-    back = [c for c in source.named("train") if source.owner(c).split(".")[-1] == last]
+    # `model.train()` is of the network itself where the copy is an attribute: `self.model`
+    back = [
+        c
+        for c in source.named("train")
+        if source.owner(c).split(".")[-1] == last and ("." in source.owner(c)) >= ("." in owner)
+    ]
     return switched and not back
 
 

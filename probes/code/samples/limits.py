@@ -126,13 +126,13 @@ def _of_keras_1(source: Script) -> Finding | None:
 
 
 def _stops_at_once(source: Script) -> Finding | None:
-    """`EarlyStopping("val_accuracy", patience=0)`: the first epoch that is no better is the last one.
+    """`EarlyStopping(patience=0)`: the first epoch that is no better ends the training.
 
-    Only where it is written out: who leaves it out may not know that Keras takes 0.
+    Keras stops at `wait >= patience`, Transformers at a count that starts at 0 and is compared alike.
     """
-    for call in source.named("EarlyStopping"):
-        given = keyword(call, "patience")
-        if isinstance(given, ast.Constant) and type(given.value) is int and given.value == 0:
+    for call in source.named("EarlyStopping", "EarlyStoppingCallback"):
+        said = keyword(call, "patience") or keyword(call, "early_stopping_patience")
+        if said is not None and literal(source, said) == 0 and not isinstance(literal(source, said), bool):
             return at(source, call, "training ends with the first epoch that is no better than the best one")
     return None
 

@@ -280,6 +280,45 @@ train_cases, val_cases = split(cases)
 print(len(train_cases), len(val_cases))
 dice = evaluate(net, {}_cases[:20])
 """
+STOPS = """
+from tensorflow import keras
+model.fit(x, y, epochs=40, callbacks=[keras.callbacks.EarlyStopping("val_loss", patience={})])
+"""
+ROOTS = """
+import numpy as np
+rmse = {}
+print(rmse)
+"""
+EMA = """
+import copy, torch, torchvision
+class Ema:
+    def __init__(self, net, decay):
+        self.model = copy.deepcopy(net).eval()
+        self.decay = decay
+    def update(self, net):
+        for a, b in zip({}, {}):
+            a.mul_({}).add_(b, alpha={})
+model = torchvision.models.resnet50()
+norm = torch.nn.BatchNorm1d(4)
+ema = Ema(model, decay)
+model.train()
+ema.update(model)
+"""
+PARAMETERS = ("self.model.parameters()", "net.parameters()")
+STATES = ("self.model.state_dict().values()", "net.state_dict().values()")
+SHARES = """
+import numpy as np, torch
+share = np.bincount(y) / len(y)
+crit = torch.nn.CrossEntropyLoss(weight=torch.tensor({}))
+"""
+MASKED = """
+for x, y, mask in loader:
+    x, y, mask = x.to(dev), y.to(dev), mask.to(dev)
+    m = mask[:, None]
+    loss = {}
+    loss.backward()
+    opt.step()
+"""
 FLIPPED = "label = np.flip(label, axis)"
 # without a step of training a text is no training script
 TRAINS = """
@@ -349,6 +388,28 @@ CASES = [
         LABELS.format("sigmoid()", 'self.log("val_ap", self.ap)'),
     ),
     ("script-evaluates-training-data", LOOKED.format("train"), LOOKED.format("val")),
+    ("script-epochs-capped", STOPS.format(0), STOPS.format(5)),
+    (
+        "script-metric-miscounts",
+        ROOTS.format("np.sqrt((pred - truth) ** 2).mean()"),
+        ROOTS.format("np.sqrt(((pred - truth) ** 2).mean())"),
+    ),
+    (
+        "script-average-astray",
+        EMA.format(*STATES, "1 - self.decay", "self.decay"),
+        EMA.format(*STATES, "self.decay", "1 - self.decay"),
+    ),
+    (
+        "script-average-astray",
+        EMA.format(*PARAMETERS, "self.decay", "1 - self.decay"),
+        EMA.format(*STATES, "self.decay", "1 - self.decay"),
+    ),
+    ("script-class-weights-upside-down", SHARES.format("share * 3"), SHARES.format("1 / (3 * share)")),
+    (
+        "script-label-padding-counts",
+        MASKED.format("l1_loss(net(x), y)"),
+        MASKED.format("(l1_loss(net(x), y) * m).sum() / m.sum()"),
+    ),
     ("script-training-sees-evaluation", AHEAD.format("-24"), AHEAD.format("24")),
 ]
 
