@@ -142,6 +142,7 @@ MODULES = (
     "config.splits",
     "config.surroundings",
     "config.versions",
+    "curves.beyond",
     "curves.course",
     "curves.decoded",
     "curves.epochs",

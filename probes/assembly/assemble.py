@@ -29,6 +29,7 @@ from .twins import twins
 SCRIPT = "python-script"
 LIST = "data-list"
 ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command line: nothing that was logged
+_PHASE = re.compile(r"(?i)[-_. ]?(?<![a-z])(?:first|second|resum\w*|contin\w*|restart\w*|again)(?![a-z])")
 _ROTATED = re.compile(r"\.\d{1,3}$")  # train.log.1 holds what was written before train.log
 _WHOLE = frozenset(["train", "training", "epoch", "avg", "average", "mean"])
 USUAL = 5  # names of a loss that say the whole stand first in their list
@@ -376,11 +377,12 @@ def _merge(named: list[Series]) -> list[Series]:
 def _resumed(merged: list[Series]) -> list[Series]:
     """Join the logs of one run's starts, where each goes on from a checkpoint: `slurm-100.out`, `-101.out`.
 
-    Their names differ in numbers only. A log that begins where the first one does is another run, or rank.
+    Their names differ in numbers only, or in a word for it: `log_first.txt`, `log_resumed.txt`. A log that
+    begins where the first one does is another run, or rank.
     """
     alike: dict[tuple[object, ...], list[Series]] = defaultdict(list)
     for series in merged:
-        name = layout.numberless(_ROTATED.sub("", series.file))
+        name = layout.numberless(_PHASE.sub("", _ROTATED.sub("", series.file)))
         alike[(name, series.name, series.raw, series.rank, series.group, series.unit)].append(series)
     ordered = (sorted(parts, key=_begin) for parts in alike.values())
     chains = (chain for parts in ordered for chain in segments.chains(parts, segments.goes_on))

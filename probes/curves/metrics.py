@@ -214,25 +214,6 @@ def answers_nan(run: Run) -> bool:
     return loss is not None and len(loss) > 0 and float(np.mean(np.isfinite(loss.values))) <= 0.5
 
 
-@probe("eval/accuracy", "train/loss")
-def nan_never_right(view: View, points: int = 2) -> Finding:
-    """Answers are NaN from the first epoch on, and not one is right: no sample is of the class 0.
-
-    The largest of NaN is the first, so that the accuracy is the share of the class 0. Where labels begin at 1
-    that is exactly zero, and the loss takes a class that is not there.
-    """
-    run = view.run
-    series, loss = run.series["eval/accuracy"], run.series["train/loss"]
-    values = finite(series)
-    if len(values) < points or np.any(np.isfinite(loss.values)):
-        return unknown("the loss was a number, or there are too few evaluations")
-    words = f"{loss.name} is never a number, and {series.name} is {np.max(values):.4g} at most"
-    seen: dict[str, Any] = {"value": float(np.max(values)), "threshold": 0.0, "series": (series.name,)}
-    if np.any(values):
-        return absent(words, **seen)
-    return present(f"{words}: no sample is of the first class", where=last_place(series), **seen)
-
-
 @probe()
 def eval_metric_constant(view: View, points: int = 3) -> Finding:
     """Every evaluation gives the very same value, below the ceiling.
@@ -460,33 +441,28 @@ def _always_over_one(series: Series, points: int = 3) -> bool:
     return len(values) >= points and bool(np.all((values > 1.0005) & (values <= 2.0)))
 
 
-@probe("train/loss")
-def overlap_above_one(view: View, share: float = 0.2) -> Finding:
-    """An IoU or Dice above 1 in a run whose loss goes below zero: the targets are larger than 1.
-
-    In percent such a metric is above 1 as well, and a Dice score that is maximised makes a loss negative down
-    to -1; a cross-entropy against masks of 0 and 255 goes far below.
-    """
-    run = view.run
-    overlaps = [s for s in run.all_series if s.name.endswith(("/iou", "/dice"))]
-    loss = finite(run.series["train/loss"])
-    if not overlaps or not len(loss):
-        return unknown("no overlap of masks was logged beside a loss")
-    highest = max(float(np.max(finite(s), initial=0.0)) for s in overlaps)
-    low, below = float(np.min(loss)), float(np.mean(loss < 0))
-    words = f"{overlaps[0].raw} reaches {highest:.4g} and train/loss {low:.4g}"
-    seen: dict[str, Any] = {"value": highest, "threshold": 1.0, "series": (overlaps[0].name, "train/loss")}
-    if highest > 1.0 and low < -1.05 and below >= share:
-        return present(words, where=last_place(overlaps[0]), **seen)
-    return absent(words, **seen)
-
-
 def _resumed_inside(run: Run) -> bool:
     """Whether the training loss begins before the steps at which the run was resumed."""
     series = run.series["train/loss"]
     at = [e.step if e.step is not None else e.value for e in run.events_of("resume")]
     known = [step for step in at if step is not None]
     return bool(known) and len(series) > 0 and float(series.steps[0]) < min(known)
+
+
+FEW_WORDS = (
+    30_000  # the least vocabulary of models that are tuned: BERT has 30,522, Llama 32,000, GPT-2 50,257
+)
+_NAMES_MODEL = frozenset(("base_model", "model_name_or_path", "pretrained_model_name_or_path"))
+_OF_TEXTS = frozenset(
+    ("sequence_len", "max_seq_length", "cutoff_len", "sample_packing", "chat_template", "block_size")
+)
+
+
+def _language_model(run: Run) -> str | None:
+    """The setting that names a pretrained language model, where others are those of texts; or None."""
+    last = {s.key.rpartition(".")[2]: s for s in run.raw_settings}
+    named = next((k for k in sorted(_NAMES_MODEL & last.keys()) if isinstance(last[k].value, str)), None)
+    return named if named is not None and _OF_TEXTS & last.keys() else None
 
 
 @probe("train/loss")
@@ -499,29 +475,35 @@ def pretrained_starts_untrained(view: View, tolerance: float = 0.1) -> Finding:
     keys = ("pretrained", "adapter") if _resumed_inside(run) else ("pretrained", "resume_from", "adapter")
     meant = next((k for k in keys if situation.switched_on(run, k)), None)
     tuned = next((s for s in run.raw_settings if s.key.rpartition(".")[2] == "run_mode"), None)
-    if meant is None and (tuned is None or str(tuned.value).lower() != "finetune"):
+    language = _language_model(run) if meant is None else None
+    if language is not None:
+        meant = language
+    elif meant is None and (tuned is None or str(tuned.value).lower() != "finetune"):
         known = "pretrained" in run.settings
         words = "no trained weights are configured"
         return absent(words) if known else unknown(f"{words}, as far as is known")
     number = classes(run)
     series = run.series["train/loss"]
-    if (
-        number is None
-        or number.setting.key != "vocab_size"
-        or not len(series)
-        or not np.isfinite(series.values[0])
-    ):
+    count = number.count if number is not None and number.setting.key == "vocab_size" else 0
+    count = count or (FEW_WORDS if language is not None else 0)
+    if not count or not len(series) or not np.isfinite(series.values[0]):
         return unknown(
             "only a language model of known vocabulary and first loss can be told: heads are always new"
         )
-    level = situation.chance_loss(run, number.count)
+    level = situation.chance_loss(run, count)
     first = float(series.values[0])
     words = (
         f"{meant or 'run_mode = finetune'} is set, the first train/loss is {first:.4g}, a guess among"
-        f" {number.count} words gives {level:.4g}"
+        f" {count} words gives {level:.4g}"
     )
     seen: dict[str, Any] = {"value": round(first, 4), "threshold": round((1 - tolerance) * level, 4)}
-    told = place_of(run.settings[meant]) if meant else Place(tuned.file, tuned.line) if tuned else None
+    told = (
+        place_of(run.settings[meant])
+        if meant is not None and meant in run.settings
+        else Place(tuned.file, tuned.line)
+        if tuned
+        else None
+    )
     where = (place(series, 0), *((told,) if told else ()))
     if first >= (1 - tolerance) * level:
         return present(words, step=float(series.steps[0]), where=where, series=("train/loss",), **seen)

@@ -90,7 +90,7 @@ _ALWAYS = 4  # so many last evaluations have to agree
 _DIGITS = 3e-4  # relative: how exactly both have to meet, which chance does once in hundreds of pairs
 
 
-@probe("eval/accuracy", "eval/f1|eval/recall")
+@probe("eval/accuracy", "eval/f1|eval/recall|eval/dice|eval/iou")
 def one_class_by_f1(view: View, share: float = 0.6, low: float = 0.5) -> Finding:
     """Accuracy and macro F1 of an evaluation are exactly those of one answer for all, the largest class.
 
@@ -100,9 +100,10 @@ def one_class_by_f1(view: View, share: float = 0.6, low: float = 0.5) -> Finding
     the end, with one accuracy to its last digit, while the training loss falls, is the same.
     """
     right, mean = view.run.series.get("eval/accuracy"), view.run.series.get("eval/f1")
-    recall = view.run.series.get("eval/recall")
-    if right is not None and recall is not None and (found := _never_found(right, recall)) is not None:
-        return found
+    for name in ("eval/recall", "eval/dice", "eval/iou"):
+        hits = view.run.series.get(name)
+        if right is not None and hits is not None and (found := _never_found(right, hits)) is not None:
+            return found
     if right is None or mean is None:
         return unknown("accuracy and F1 of evaluation data are not both logged")
     both = _together(right, mean)
@@ -132,7 +133,7 @@ def one_class_by_f1(view: View, share: float = 0.6, low: float = 0.5) -> Finding
 
 
 def _never_found(right: Series, recall: Series, rare: float = 0.15) -> Finding | None:
-    """A recall of zero with a high accuracy: the class that is looked for is rare and never answered."""
+    """A recall or overlap of zero with a high accuracy: what is looked for is rare and never answered."""
     last = _together(right, recall)[-_ALWAYS:]
     if len(last) < _ALWAYS or np.any(last[:, 2]) or not 1 - rare <= float(np.min(last[:, 1])) < 1:
         return None

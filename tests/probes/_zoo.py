@@ -1009,6 +1009,19 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "ctc-infinite-at-once",
     )
     add(
+        "tokens of another model",
+        run(
+            [series("train/loss", np.linspace(16.0, 6.0, 20))],
+            {"base_model": "a/b", "sequence_len": 4096},
+        ),
+        "fine-tuning-starts-high",
+    )
+    add(
+        "no mask ever",
+        run([series("eval/accuracy", np.full(6, 0.866)), series("eval/dice", np.zeros(6))]),
+        "one-class-by-f1",
+    )
+    add(
         "code that says nothing",
         run(
             [

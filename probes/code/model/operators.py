@@ -308,7 +308,10 @@ def _axis_of(call: ast.Call) -> int | None:
 
 
 def _takes_batches(source: Script) -> bool:
-    return bool(source.named("DataLoader", "batch", "from_tensor_slices")) or "batch" in source.code.lower()
+    if source.named("DataLoader", "batch", "from_tensor_slices") or "batch" in source.code.lower():
+        return True
+    # `net(x).argmax(1)`: before the classes there is an axis of samples
+    return any(isinstance(c.func, ast.Attribute) and _axis_of(c) == 1 for c in source.named("argmax"))
 
 
 def _weighs_values(function: Function, node: ast.Call) -> bool:

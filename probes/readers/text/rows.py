@@ -23,6 +23,7 @@ from .shape import EPOCH_FIRST, SUMMARY, Metric, Shape
 from .stamps import wall_of
 from .trainer_bars import TrainerBars
 
+BEYOND = 100.5  # no share: "5231.2%" is told as it stands (see curves.above_whole)
 MAX_POINTS = 6_000_000
 FEW_TOLD = 3  # lines beside bars, from which on they are a curve
 Tokens = Sequence[bytes]
@@ -419,7 +420,7 @@ class Rows:
         if value is None or self.points >= MAX_POINTS:
             return
         if metric.percent:
-            value /= 100.0
+            value = value / 100.0 if value <= BEYOND else value
         elif metric.whole is not None:
             whole = to_float(tokens[metric.whole])
             if whole and value <= whole:
@@ -540,7 +541,8 @@ def _measured(metric: Metric, numbers: dict[int, Floats]) -> Floats:
     """The values of a metric, from what stands in its slots."""
     values = numbers[metric.slot]
     if metric.percent:
-        return values / 100.0
+        scaled: Floats = np.where(values > BEYOND, values, values / 100.0)
+        return scaled
     return values if metric.whole is None else _part(values, numbers[metric.whole])
 
 

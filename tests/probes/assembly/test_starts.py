@@ -67,3 +67,17 @@ def test_rows_without_steps_are_not_joined(tmp_path: Path) -> None:
         (tmp_path / name / "metrics.csv").write_text("\n".join(["train_loss,train_acc", *rows]) + "\n")
 
     assert len(open_run(tmp_path).others) == 1
+
+
+def test_a_log_that_says_in_its_name_that_it_goes_on(tmp_path: Path) -> None:
+    """`log_resumed.txt` goes on where `log_first.txt` ends; `log_other.txt` is not joined."""
+    row = "Epoch: [{}] Loss {:.4f} lr 0.1\n"
+    (tmp_path / "log_first.txt").write_text("".join(row.format(e, 2 * 0.9**e) for e in range(20)))
+    later = "".join(row.format(e, 1.5 * 0.99**e) for e in range(20, 30))
+    (tmp_path / "log_resumed.txt").write_text(later)
+
+    assert len(open_run(tmp_path).series["train/loss"]) == 30
+
+    (tmp_path / "log_resumed.txt").rename(tmp_path / "log_other.txt")
+
+    assert len(open_run(tmp_path).series["train/loss"]) == 20

@@ -117,3 +117,11 @@ def test_a_mode_that_an_expression_chooses(switch: str, told: bool) -> None:
     found = state("script-eval-mode-while-training", PHASES.format(switch=switch))
 
     assert (found == "present") is told
+
+
+@pytest.mark.parametrize(("scored", "told"), [("net(x).argmax(1)", True), ("net(x).argmax()", False)])
+def test_a_softmax_over_what_is_not_asked(scored: str, told: bool) -> None:
+    """Who asks for the best of axis 1 has samples along axis 0, and a softmax over those is wrong."""
+    text = NET.format(returned="torch.log_softmax(self.out(x), dim=0)", loss="NLLLoss") + f"print({scored})\n"
+
+    assert (state("script-softmax-axis", text) == "present") is told

@@ -638,6 +638,13 @@ def test_ultralytics_tables(tmp_path: Path) -> None:
     assert points(content, "eval/map50")[0] == (1, 0.938)
 
 
+def test_a_share_above_the_whole_stays_as_it_is(tmp_path: Path) -> None:
+    """ "5231.2%" is no share: it is not written as 52."""
+    content = read(tmp_path, "".join(f"Epoch {e}, Loss: 0.5, Val Acc: {5200 + e}.5%\n" for e in range(4)))
+
+    assert points(content, "eval/accuracy")[0][1] == 5200.5
+
+
 def test_yolov5_prints_its_head_once(tmp_path: Path) -> None:
     """The colon in the head of YOLOv5's evaluation is no value, and its row does not end the table around it."""
     text = "     Epoch   gpu_mem       box       obj       cls    labels  img_size\n"
