@@ -88,7 +88,10 @@ def _after_loops(machine: Machine) -> Iterator[tuple[Told, set[int], set[int]]]:
         asked = [
             a
             for a in machine.asks.values()
-            if a.node is node and a.loops[: len(outer)] == outer and a.time < event.time
+            if a.node is node
+            and a.loops[: len(outer)] == outer
+            and len(a.loops) > len(outer)  # a function may be called outside of any loop as well
+            and a.time < event.time
         ]
         if len(one.loops) == len(outer) + 1:
             asked = _last_round(asked)

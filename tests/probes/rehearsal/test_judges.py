@@ -128,3 +128,25 @@ UNKNOWN = ("import copy\n", "import copy\nfrom somewhere import wrap, steps\n")
 )  # fmt: skip
 def test_what_is_not_known_is_not_judged(edits: tuple[tuple[str, str], ...]) -> None:
     assert told(*edits) == set()
+
+
+def test_a_network_may_be_asked_by_one_function_within_loops_and_outside_of_any() -> None:
+    """A figure told after a loop is of the answers in it: one that was asked for outside is no round of it."""
+    text = """
+import torch
+
+def right(net, x, y):
+    return (net(x).argmax(1) == y).float().mean().item()
+
+net = torch.nn.Linear(4, 3)
+x, y = torch.randn(12, 4), torch.randint(3, (12,))
+print("before", right(net, x, y))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    opt.zero_grad()
+    torch.nn.functional.cross_entropy(net(x), y).backward()
+    opt.step()
+    score = right(net, x, y)
+print("after", score)
+"""
+    assert "not-reset" not in told(text=text)
