@@ -225,6 +225,8 @@ class Expressions(Events):
             try:
                 if (picked := self._picked(of, index)) is not None:
                     return picked
+                if not _within(index, of.array.shape):
+                    raise v.Unfit  # six of two or three are all of them, and of a thousand they are not
                 found = np.asarray(of.array[self._index(index)])
                 return Tensor(found, of.shaky, of.under, of.cut, of.made)
             except (IndexError, TypeError, ValueError, v.Unfit):
@@ -540,3 +542,11 @@ def _literal(label: str) -> tuple[bool, Any]:
     except (ValueError, SyntaxError):
         return False, None
     return isinstance(value, (bool, str, float, int, type(None), type(...))), value
+
+
+def _within(index: Any, shape: tuple[int, ...]) -> bool:
+    """Whether every slice says of a guessed axis what it would say of one as long as real ones are."""
+    parts = index if isinstance(index, (list, tuple)) else (index,)
+    if any(x is None or x is Ellipsis for x in parts):
+        return True
+    return all(inside(x, n) for x, n in zip(parts, shape, strict=False) if isinstance(x, slice))

@@ -434,3 +434,76 @@ def test_scaling_left_out_where_features_are_made(old: str, new: str, expected: 
     """`(x - x.mean()) / x.std()` is gone from what makes the inputs; a layer has one of its own."""
     found = _kinds(old, new, FEATURES)
     assert ("normalisation-left-out" in found) == expected, found
+
+
+REVIEWS = """
+import os
+import random
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Scaler:
+    def fit(self, x):
+        self.loc, self.scale = float(x.mean()), float(x.std())
+        return self
+
+    def __call__(self, x):
+        return (x - self.loc) / self.scale
+
+
+def corpus(n):
+    labels = [random.randrange(3) for _ in range(n)]
+    return [review(l) for l in labels], labels
+
+
+def encode(rows, labels):
+    return TensorDataset(torch.tensor(rows), torch.tensor(labels))
+
+
+train_rows, train_labels = corpus(2000)
+val_rows, val_labels = corpus(400)
+scaler = Scaler().fit(train_rows)
+train_loader = DataLoader(encode(scaler(train_rows), train_labels), batch_size=32, shuffle=True)
+val_loader = DataLoader(encode(scaler(val_rows), val_labels), batch_size=200)
+teacher = nn.Linear(32, 3)
+teacher.load_state_dict(torch.load("teacher.pt"))
+model = nn.Linear(32, 3)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for epoch in range(7):
+    for x, y in train_loader:
+        with torch.no_grad():
+            soft = teacher(x).softmax(1)
+        loss = F.cross_entropy(model(x), y) + F.cross_entropy(model(x), soft)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item(), sum((model(x).argmax(1) == y).sum().item() for x, y in val_loader) / 400)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        (
+            "for l in labels], labels",
+            "for l in labels], [l if random.random() > 0.4 else random.randrange(3) for l in labels]",
+            "labels-random",
+        ),
+        ("corpus(2000)", "corpus(90)", "fewer-samples"),
+        ("corpus(2000)", "corpus(1800)", ""),
+        ("corpus(400)", "corpus(90)", ""),
+        ("fit(train_rows)", "fit(train_rows[:6])", "normalisation-values"),
+        (
+            'teacher.load_state_dict(torch.load("teacher.pt"))',
+            'if os.path.exists("teacher.pth"):\n    teacher.load_state_dict(torch.load("teacher.pth"))',
+            "pretrained",
+        ),
+    ],
+)
+def test_what_a_function_of_the_program_is_asked_for(old: str, new: str, kind: str) -> None:
+    """Rows that it makes, labels drawn anew, rows that a scaler is fitted on, weights that may be absent."""
+    found = _kinds(old, new, REVIEWS)
+    assert kind in found if kind else not found & {"fewer-samples", "labels-random"}, found
