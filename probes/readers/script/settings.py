@@ -340,17 +340,21 @@ class Extractor(Values):
     @cached_property
     def _side_optimizers(self) -> list[ast.Call]:
         """Optimizers without a schedule beside one that has one: of a warm start, a probe, a critic."""
-        made: dict[str, list[ast.Call]] = {}
-        scheduled = self._rated_by_hand
+        homes = {n: f for f in of(self.tree, ast.FunctionDef) for n in of(f, ast.Assign, ast.Call)}
+        made: dict[tuple[ast.AST | None, str], list[ast.Call]] = {}  # (function, name): two may use one name
+        scheduled = {(home, name) for home in {None, *homes.values()} for name in self._rated_by_hand}
         for node in of(self.tree, ast.Assign, ast.Call):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
                 if last_name(node.value.func).lower() in OPTIMIZERS:
-                    made.setdefault(unparse(node.targets[0]), []).append(node.value)
+                    name = unparse(node.targets[0])
+                    home = None if "." in name else homes.get(node)
+                    made.setdefault((home, name), []).append(node.value)
             elif isinstance(node, ast.Call) and last_name(node.func).lower() in SCHEDULERS and node.args:
-                scheduled.add(unparse(node.args[0]))
+                name = unparse(node.args[0])
+                scheduled.add((None if "." in name else homes.get(node), name))
         if len(made) < 2 or not scheduled.intersection(made):
             return []
-        return [call for name, calls in made.items() if name not in scheduled for call in calls]
+        return [call for key, calls in made.items() if key not in scheduled for call in calls]
 
     @property
     def _rated_by_hand(self) -> set[str]:

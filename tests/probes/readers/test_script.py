@@ -188,6 +188,16 @@ def test_the_optimizer_that_is_scheduled_is_the_main_one(tmp_path: Path) -> None
     assert found["optimizer"][0] == "sgd" and found["learning_rate"][0] == 0.1
 
 
+def test_two_functions_may_call_their_optimizers_alike(tmp_path: Path) -> None:
+    """A teacher's, without a schedule, says nothing of the student's rate."""
+    text = "import torch\n\ndef fit_teacher(net):\n    opt = torch.optim.Adam(net.parameters(), lr=1e-3)\n\n"
+    text += "opt = torch.optim.SGD(student.parameters(), lr=0.1)\n"
+    text += "sched = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 30)\n"
+    found = read(tmp_path, text)
+
+    assert found["optimizer"][0] == "sgd" and found["learning_rate"][0] == 0.1
+
+
 @pytest.mark.parametrize(
     ("line", "main"),
     [
