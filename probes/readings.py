@@ -166,6 +166,7 @@ MODULES = (
     "curves.rounding",
     "curves.scaler",
     "curves.stuck",
+    "curves.tested",
     "curves.with_rate",
     "data_compare",
     "data_files.amount",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, last_name
@@ -231,6 +232,8 @@ def _reads_samples(source: Script, call: ast.Call) -> bool:
 
 _READS = ("load", "load_checkpoint", "restore", "load_weights")
 _WRITES = ("save", "save_checkpoint", "save_weights")
+_FIRST = re.compile(r"(?i)(?:^|[/_.-])(?:first|init(?:ial)?|start|untrained|epoch_?0*[01])(?:[/_.-]|$)")
+_LAST = re.compile(r"(?i)last|latest|final|checkpoint|ckpt")
 
 
 def last_read_for_best(source: Script) -> Finding | None:
@@ -239,20 +242,38 @@ def last_read_for_best(source: Script) -> Finding | None:
     `torch.save(state, "last.pt")`, `if better: torch.save(state, "best.pt")`, then `torch.load("last.pt")`:
     the weights that are read are those that the model has already.
     """
-    loop = outer_loop(source)
-    if loop is None or source.loose:
+    found = _read_for_best(source, lambda path: bool(_LAST.search(path)) and not _FIRST.search(path))
+    if found is None:
+        return None
+    return at(source, found[0], f"{found[1]!r} holds the last weights; the best ones are never read")
+
+
+def first_read_for_best(source: Script) -> Finding | None:
+    """The same with a file from before training or its first epoch: `torch.load("first.pt")`."""
+    found = _read_for_best(source, lambda path: bool(_FIRST.search(path)))
+    if found is None:
+        return None
+    return at(source, found[0], f"{found[1]!r} is of an early epoch; the best weights are never read")
+
+
+def _read_for_best(source: Script, such: Callable[[str], bool]) -> tuple[ast.Call, str] | None:
+    """A checkpoint of such a path that is read after training, where the best one is only written."""
+    if source.loose:
         return None
     mine = flow(source)
     written = [(c, _texts(mine, c)) for c in source.named(*_WRITES)]
     best = {t for _, texts in written for t in texts if "best" in t.lower()}
-    last = {t for _, texts in written for t in texts if "best" not in t.lower()}
+    other = {t for _, texts in written for t in texts if "best" not in t.lower()}
     read = [(c, _texts(mine, c)) for c in source.named(*_READS) if source.owner(c) not in _OF_DATA]
     if not best or any("best" in t.lower() for _, texts in read for t in texts):
         return None
+    # of several trainings (a teacher's, a student's) that which keeps its best
+    around = [source.loops_around(c) for c, texts in written if texts & best]
+    loop = next((loops[-1] for loops in around if loops), None) or outer_loop(source)
     for call, texts in read:
-        same = [t for t in texts if t in last and re.search(r"(?i)last|latest|final|checkpoint|ckpt", t)]
-        if same and _comes_after(source, call, loop):
-            return at(source, call, f"{same[0]!r} holds the last weights; the best ones are never read")
+        same = sorted(t for t in texts if t in other and such(t))
+        if same and loop is not None and _comes_after(source, call, loop):
+            return call, same[0]
     return None
 
 

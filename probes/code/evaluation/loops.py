@@ -14,6 +14,7 @@ from ..shared.checks import at, first, is_false_node, ok, outer_loop
 from ..shared.roles import model_calls
 from ..shared.sides import either, words
 from ..trainers.trainer_settings import classes_over_words
+from .best_kept import first_read_for_best
 
 
 @probe()
@@ -141,7 +142,7 @@ def _least_likely(source: Script) -> Finding | None:
 @probe()
 def evaluates_stale_copy(view: View) -> Finding:
     """Evaluation uses a copy of the model, or an average of its weights, that training never refreshes."""
-    return first(view, _stale_copy, "the scripts copy no model")
+    return first(view, either(_stale_copy, first_read_for_best), "the scripts copy no model")
 
 
 _AVERAGE = re.compile(r"(?i)ema\b|^ema|averag|swa\b|polyak")

@@ -264,3 +264,48 @@ def main(model, loader, held, optimizer, epochs):
 @pytest.mark.parametrize(("name", "told"), [("last.pt", "absent"), ("model_best.pt", "present")])
 def test_the_best_figure_may_stand_in_what_is_written_each_round(name: str, told: str) -> None:
     assert (state(CHOSEN, EACH_ROUND.format(name=name)) == "present") == (told == "present")
+
+
+TWO = """
+import torch
+import torch.nn.functional as F
+
+def fit_teacher(net, loader):
+    opt = torch.optim.Adam(net.parameters())
+    for x, y in loader:
+        opt.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        opt.step()
+    torch.save(net.state_dict(), "teacher.pt")
+
+fit_teacher(teacher, loader)
+opt = torch.optim.SGD(student.parameters(), lr=0.05)
+best = 0.0
+for epoch in range(30):
+    for x, y in loader:
+        opt.zero_grad()
+        F.cross_entropy(student(x), y).backward()
+        opt.step()
+    score = accuracy(student, held)
+    if score > best:
+        best = score
+        torch.save(student.state_dict(), "ckpt/best.pt")
+    if epoch == 0:
+        torch.save(student.state_dict(), "ckpt/first.pt")
+    torch.save(student.state_dict(), "ckpt/last.pt")
+final = Student()
+final.load_state_dict(torch.load("ckpt/{name}.pt"))
+print(accuracy(final, test))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "stale", "last"), [("first", True, False), ("last", False, True), ("best", False, False)]
+)
+def test_which_file_is_read_after_the_training_that_keeps_its_best(
+    name: str, stale: bool, last: bool
+) -> None:
+    """Another training stands before it, and a file of the first epoch is not that of the last."""
+    text = TWO.replace("{name}", name)
+    assert (state("script-evaluates-stale-copy", text) == "present") is stale
+    assert (state(LAST, text) == "present") is last
