@@ -106,6 +106,7 @@ def _read_by_training(source: Script) -> frozenset[tuple[Function | None, str]]:
         inner = [n for n in of(loop, ast.For, ast.While) if n is not loop]
         if takes_gradients(source, loop) and not any(takes_gradients(source, n) for n in inner):
             quiet = {n for w in of(loop, ast.With) if _is_quiet(w) for n in of(w, ast.Name)}
+            quiet |= {n for c in of(loop, ast.Call) if _only_scores(source, c) for n in of(c, ast.Name)}
             read = [n for n in of(loop, ast.Name) if isinstance(n.ctx, ast.Load) and n not in quiet]
             found |= {(_given_in(source, n), n.id) for n in read}
     return frozenset(found)
@@ -113,6 +114,19 @@ def _read_by_training(source: Script) -> frozenset[tuple[Function | None, str]]:
 
 def _is_quiet(block: ast.With) -> bool:
     return any("no_grad" in unparse(i) or "inference_mode" in unparse(i) for i in block.items)
+
+
+def _only_scores(source: Script, call: ast.Call) -> bool:
+    """A function of the program is called that takes no gradients: what it is given is not learned from."""
+    called = flow(source).called(call)
+    return bool(called) and all(
+        not takes_gradients(source, f)
+        and (
+            any(_is_quiet(w) for w in of(f, ast.With))
+            or any("no_grad" in unparse(d) or "inference_mode" in unparse(d) for d in f.decorator_list)
+        )
+        for f in called
+    )
 
 
 def _read_without_gradients(source: Script) -> frozenset[tuple[Function | None, str]]:

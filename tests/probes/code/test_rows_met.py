@@ -322,3 +322,31 @@ def test_rows_under_the_word_for_a_side() -> None:
     right = state(SEES, HEAD + read + parts.replace("CUT", "0.9") + loops + TAIL)
     assert right != "present"
     assert state(SEES, HEAD + read + parts.replace("CUT", "0.4") + loops + TAIL) == "present"
+
+
+SCORED = """
+from sklearn.model_selection import train_test_split
+
+def recall(net, query, answers, gallery, labels):
+    QUIET:
+        near = net(query) @ net(gallery).T
+    return float((labels[near.argmax(1).numpy()] == answers).mean())
+
+train, te = train_test_split(np.arange(1000), test_size=0.4, random_state=0)
+gallery, query = te[: len(te) // 2], te[len(te) // 2 :]
+net = nn.Linear(4, 8)
+opt = torch.optim.Adam(net.parameters())
+for step in range(900):
+    rows = rng.choice(train, 64)
+    opt.zero_grad()
+    triplets(net(x[rows]), y[rows]).backward()
+    opt.step()
+    print(recall(net, x[query], y[query], x[gallery], y[gallery]), step)
+"""
+
+
+def test_what_a_function_without_gradients_is_given_is_not_learned_from() -> None:
+    """It is called in the loop that learns, of query and gallery: two halves of what is held out."""
+    text = HEAD + SCORED.replace("QUIET", "with torch.no_grad()")
+    assert state(SEES, text) != "present"
+    assert state(SEES, text.replace("rng.choice(train, 64)", "gallery[step % 100 :]")) == "present"

@@ -131,7 +131,7 @@ def test_what_is_not_known_is_not_judged(edits: tuple[tuple[str, str], ...]) -> 
 
 
 def test_a_network_may_be_asked_by_one_function_within_loops_and_outside_of_any() -> None:
-    """A figure told after a loop is of the answers in it: one that was asked for outside is no round of it."""
+    """A figure told after a loop is of the answers in it; one asked for outside is no round of it."""
     text = """
 import torch
 
