@@ -179,15 +179,32 @@ def _told_alone(run: Run) -> tuple[Configured, Configured] | None:
     return (size, switch) if names.number(size.value) == 1 and switch.value is False else None
 
 
-def _left_off(run: Run) -> Configured | None:
+_OFF_UNLESS_GIVEN = re.compile(
+    r"add_argument\(\s*['\"]--((?:run[_-]?|multiprocessing[_-])?dist(?:ribute|ributed)?|(?:use[_-])?ddp)['\"]"
+    r"[^)]*store_true"
+)
+_JOINS = re.compile(r"init_process_group|communication\.init\(|hccl|DistributedDataParallel")
+
+
+def _left_off(run: Run) -> tuple[str, Place] | None:
     """The switch of distribution, off by default, where a launch line gives the script's other options."""
+    launched = {s.key.replace("-", "_") for s in run.raw_settings if s.file.endswith((".sh", ".bash"))}
     switch = run.settings.get("distributed")
-    if switch is None or switch.value is not False or switch.trust > 40 or switch.file not in run.scripts:
-        return None
-    launched = {s.key for s in run.raw_settings if s.file.endswith((".sh", ".bash"))}
-    text = run.scripts[switch.file]
-    given = any(f'"--{key}"' in text or f"'--{key}'" in text for key in launched)
-    return switch if given and switch.raw not in launched else None
+    off = switch if switch is not None and switch.value is False and switch.trust <= 40 else None
+    for path, text in run.scripts.items():
+        if not any(f'"--{key}"' in text or f"'--{key}'" in text for key in launched):
+            continue
+        if off is not None and off.file == path and off.raw not in launched:
+            return says(off), Place(off.file, off.line)
+        flag = _OFF_UNLESS_GIVEN.search(text)
+        if flag is None or flag[1].replace("-", "_") in launched or off is not None or switch is not None:
+            continue
+        guarded = re.search(
+            rf"\bif\b[^\n]*\.{flag[1].replace('-', '_')}\b[^\n]*:\n(?:[ \t]+[^\n]*\n){{1,6}}", text
+        )
+        if guarded is not None and _JOINS.search(guarded[0]):
+            return f"--{flag[1]} is off", Place(path, text.count("\n", 0, flag.start()) + 1)
+    return None
 
 
 @probe()
@@ -207,10 +224,10 @@ def trains_alone(view: View) -> Finding:
     left_off = _left_off(run)
     if left_off is not None and len(run.ranks) >= _LEAST_RANKS:
         text = (
-            f"there are logs of {len(run.ranks)} ranks, {says(left_off)} unless it is given,"
+            f"there are logs of {len(run.ranks)} ranks, {left_off[0]} unless it is given,"
             " and the launch line gives other options of the script and not this one"
         )
-        return present(text, value=1, threshold=len(run.ranks), where=_places(left_off))
+        return present(text, value=1, threshold=len(run.ranks), where=(left_off[1],))
     asked = names.device_count({k: v for k, v in run.settings.items() if v.trust > 40})
     if asked is None:
         switch = run.settings.get("distributed")

@@ -187,6 +187,42 @@ def replicas_apart(view: View) -> Finding:
     return _apart(view, initial=False)
 
 
+@probe()
+def some_weights_apart(view: View) -> Finding:
+    """Of weights that train some are equal over ranks and others are not: something is exchanged, not all.
+
+    Trained are weights whose figures are others than at an earlier step.
+    """
+    held = _held(view.run)
+    if _layout(view.run):
+        return unknown("the model is split over devices: ranks hold different parts")
+    keys = sorted((k for k, v in held.items() if len(v) > 1), key=lambda k: k[0])
+    for number, key in enumerate(keys):
+        ranks = held[key]
+        names = set.intersection(*(set(w) for w in ranks.values()))
+        before = next(
+            (held[k] for k in keys[:number] if k[0] < key[0] and held[k].keys() >= ranks.keys()), None
+        )
+        if before is None:
+            continue
+        first = min(ranks)
+        trained = {
+            n for n in names if n in before[first] and _same(before[first][n][0], ranks[first][n][0]) is False
+        }
+        apart = {n for n in trained if len(_groups(ranks, {n})[0]) > 1}
+        equal = {n for n in trained - apart if all(_figures(w[n][0]) is not None for w in ranks.values())}
+        started = all(len(_groups({r: before[r] for r in ranks}, {n})[0]) == 1 for n in apart)
+        if apart and equal and started:
+            some = (min(apart).partition(": ")[2] or min(apart)).removesuffix(".0")
+            return present(
+                f"at step {key[0]} {len(apart)} of {len(apart) + len(equal)} weights that train differ over"
+                f" ranks ({some}), and the others are equal",
+                value=len(apart),
+                step=key[0],
+            )
+    return unknown("no weights that train are equal over ranks while others differ")
+
+
 def _switches(run: Run) -> Iterator[tuple[RunFile, str, str, str]]:
     """Rows of msprobe's comparisons: file, the tensor, and whether run and benchmark want its gradient."""
     for file in run.dump_files:

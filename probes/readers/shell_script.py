@@ -222,6 +222,14 @@ class _Script:
         self.settings: list[Setting] = []
 
     def take(self, words: list[Word]) -> None:
+        while words and words[0][0] in (
+            "do",
+            "then",
+            "else",
+            "{",
+            "(",
+        ):  # `for r in 0 1; do RANK=$r python ...`
+            words = words[1:]
         rest = self._assignments(words)
         if not rest:
             return
@@ -256,7 +264,9 @@ class _Script:
             "ssh",
         ):
             return
-        if head == "for" or head == "while":
+        if head == "for" or head == "while":  # `for r in 0 1; do RANK=$r python train.py --lr 0.1 & done`
+            body = next((n for n, word in enumerate(rest) if word[0] == "do"), len(rest))
+            self.take(rest[body + 1 :])
             return
         self._options(self._expanded(rest[1:]), from_command=True)
 

@@ -784,6 +784,7 @@ def test_all_symptoms_have_three_states_here() -> None:
     """No symptom of the file goes without a case for each state (those of repeats have their own file)."""
     covered = {(s, state) for s, state, *_ in (*CASES, *CURVES)}
     repeated = {"benchmark-unstable", "loss-outside-benchmark-band", "benchmark-curves-apart"}
+    repeated |= {"benchmark-far-apart"}
     relations = {
         "metric-apart-at-equal-loss",
         "eval-loss-apart-at-equal-metric",

@@ -106,6 +106,18 @@ def test_curves_of_repeats(expected: str, benchmarks: list[Run]) -> None:
     assert found.state == expected, found.why
 
 
+def test_repeats_far_apart() -> None:
+    """Losses a fifth apart; a few percent, and a single run, are not."""
+    plain = [
+        run([logged(seed, level=level).series["train/loss"]])
+        for seed, level in ((1, 1.0), (2, 1.2), (3, 1.03))
+    ]
+
+    assert read("benchmark-far-apart", plain[0], *plain[:2]).state == "present"
+    assert read("benchmark-far-apart", plain[0], plain[0], plain[2]).state == "absent"
+    assert read("benchmark-far-apart", plain[0], plain[0]).state == "unknown"
+
+
 def test_a_spread_within_the_scatter_of_each_run_is_open() -> None:
     """Ends further apart than the tolerance, where each run scatters as much, say neither yes nor no."""
     rng = np.random.default_rng(5)

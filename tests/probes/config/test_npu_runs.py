@@ -138,6 +138,27 @@ def test_a_switch_that_the_launch_line_leaves_out(tmp_path: Path, options: str, 
     assert state(tmp_path, "trains-alone", files) == expected
 
 
+FLAGGED = """import argparse, torch_npu
+import torch.distributed as dist
+p = argparse.ArgumentParser()
+p.add_argument("--lr", type=float, default=0.1)
+p.add_argument("--distributed", action="store_true")
+a = p.parse_args()
+if a.distributed:
+    dist.init_process_group("hccl")
+"""
+
+
+@pytest.mark.parametrize(("flag", "expected"), [("", "present"), (" --distributed", "absent")])
+def test_a_flag_that_a_loop_of_launches_leaves_out(tmp_path: Path, flag: str, expected: str) -> None:
+    """One process to a rank, in a loop of the shell."""
+    files = {f"rank{n}.log": log(9.0 + n) for n in range(4)}
+    files |= {"tune.py": FLAGGED}
+    files |= {"run.sh": f"for r in 0 1 2 3; do RANK=$r python tune.py --lr 0.2{flag} > rank$r.log & done\n"}
+
+    assert state(tmp_path, "trains-alone", files) == expected
+
+
 @pytest.mark.parametrize(
     ("reads", "expected"),
     [

@@ -168,3 +168,24 @@ def test_replicas_of_equal_groups(tmp_path: Path) -> None:
     assert state(before, "dump-replicas-differ") == "present"
     assert state(parts, "dump-initial-ranks-differ") == "unknown"
     assert state(reduced, "dump-initial-ranks-differ") == "present"
+
+
+def test_some_weights_part_and_others_do_not(tmp_path: Path) -> None:
+    """The exchange leaves one weight out; where all part, or none has trained, nothing is told."""
+
+    def seen(folder: Path, first: float, second: float, alike: float) -> str:
+        for step, norms in ((1, (5.0, 5.0)), (2, (first, second))):
+            for rank, norm in enumerate(norms):
+                place = folder / f"Nov21_13-07-05-rank{rank}-abc{rank}"
+                place.mkdir(parents=True, exist_ok=True)
+                rows = "".join(
+                    f'0,{n}.weight,{step},-1,{v / 4},0,{v},0,0.0,"[8, 8]",torch.float32\n'
+                    for n, v in (("a", norm), ("b", 3.0 if step == 1 else alike + 0.1 * rank * (alike > 4)))
+                )
+                (place / f"param_updated_{step}-{step}.csv").write_text(MONITOR + rows)
+        return state(folder, "dump-some-weights-differ")
+
+    assert seen(tmp_path / "a", 5.1, 5.2, 3.1) == "present"
+    assert seen(tmp_path / "b", 5.1, 5.2, 3.0) == "unknown"  # the other never trains
+    assert seen(tmp_path / "c", 5.1, 5.2, 4.1) == "unknown"  # all of them part
+    assert seen(tmp_path / "d", 5.1, 5.1, 3.1) == "unknown"
