@@ -379,7 +379,7 @@ def _unscaled(source: Script) -> Finding | None:
             seen = seen or node
             owner = source.parents.get(function)
             whole = unparse(function) + (_init_of(owner) if isinstance(owner, ast.ClassDef) else "")
-            if not _SCALES.search(whole) and _is_learned_pair(product):
+            if not _SCALES.search(whole) and _is_learned_pair(product) and not _reads_keys(function, product):
                 return at(
                     source,
                     product,
@@ -460,6 +460,25 @@ def _is_learned_pair(product: ast.expr) -> bool:
     return bool(
         re.search(r"transpose|permute|swapaxes|\.mT|\.T\b|einsum|transpose_b", text)
     ) and not re.search(r"sim|proto|centroid|class", text.lower())
+
+
+def _reads_keys(function: Function, product: ast.expr) -> bool:
+    """The weights are taken of the keys themselves: `weight @ memory` after `score = q @ memory.mT`.
+
+    Luong's attention over the states of a recurrent encoder has no scale; a transformer has other values.
+    """
+    keys = {_turned_back(s) for s in _factors(product)}
+    return any(unparse(s) in keys for n in walk(function) if n is not product for s in _factors(n))
+
+
+def _factors(node: ast.AST) -> list[ast.expr]:
+    """The two sides of a matrix product."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return [node.left, node.right]
+    if isinstance(node, ast.Call) and last_name(node.func) in _PRODUCTS:
+        owner = [node.func.value] if _is_method(node) and isinstance(node.func, ast.Attribute) else []
+        return [*owner, *(a for a in node.args if not isinstance(a, ast.Constant))]
+    return []
 
 
 # ----------------------------------------------------------------------------------------------- reshapes

@@ -212,6 +212,7 @@ def _half_unscaled(source: Script, fp16: bool, engine: bool | None = None) -> Fi
     if not fp16:
         half = [c for c in half if not off_by_default(source, c)]
     half = [c for c in half if last_name(c.func) != "autocast" or not is_evaluation(source, c)]
+    half = [c for c in half if (on := keyword(c, "enabled")) is None or not is_false_node(on)]
     if not half or not source.trains_by_hand:
         return None  # gradients without a step: a benchmark of time and memory
     scalers = source.named("GradScaler", "DynamicLossScaler", "LossScaleOptimizer", "FixedLossScaleManager")

@@ -216,3 +216,26 @@ class Attention(nn.Module):
 )
 def test_the_scale_is_the_root_of_the_width_of_a_head(scale: str, fires: bool) -> None:
     assert (state("script-attention-unscaled", WRITTEN_OUT.replace("{SCALE}", scale)) == P) == fires
+
+
+GENERAL = """
+import torch
+from torch import nn
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(32, 64, batch_first=True)
+        self.query, self.value = nn.Linear(64, 64, bias=False), nn.Linear(64, 64)
+        self.out = nn.Linear(128, 10)
+    def forward(self, x, memory):
+        h, _ = self.rnn(x)
+        values = self.value(memory)
+        weight = (self.query(h) @ memory.transpose(1, 2)).softmax(dim=-1)
+        return self.out(torch.cat([h, weight @ {READ}], -1))
+"""
+
+
+@pytest.mark.parametrize(("read", "fires"), [("memory", False), ("values", True)])
+def test_scores_over_what_is_read_itself_have_no_scale(read: str, fires: bool) -> None:
+    """Luong's attention: the states of the encoder are both keys and values."""
+    assert (state("script-attention-unscaled", GENERAL.replace("{READ}", read)) == P) == fires

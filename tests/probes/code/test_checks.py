@@ -332,6 +332,13 @@ def test_a_scaler_that_is_switched_off_is_none() -> None:
     assert readings(known)["script-half-without-scaler"].state is State.ABSENT
 
 
+def test_an_autocast_that_is_switched_off_needs_no_scaler() -> None:
+    off = SOUND.replace('GradScaler("cuda")', 'GradScaler("cuda", enabled=False)')
+    whole = off.replace("dtype=torch.float16", "dtype=torch.float16, enabled=False")
+    assert whole != off
+    assert readings(whole)["script-half-without-scaler"].state is not State.PRESENT
+
+
 def test_modes_and_losses_are_also_read_as_one() -> None:
     found = readings(SOUND)
     assert found["script-mode-wrong"].state is State.ABSENT
