@@ -443,6 +443,14 @@ def ranks_first_differs(view: View, relative: float) -> Finding:
             return unknown(
                 f"{text}; each rank has gradients of its own, and parts with the first step", **rest
             )
+        later = _spread(values[:, 1:])
+        later = later[np.isfinite(later)]
+        if name == "weight_norm" and steps[0] > 1 and len(later) >= _LATER:
+            if 0 < spread <= float(np.median(later)) / _GROWN:
+                return unknown(
+                    f"{text}, and {float(np.median(later)):.2g} of it apart later: they part in training",
+                    **rest,
+                )
         if spread > limit:
             return present(text, where=_where_of(curves, float(steps[0])), **rest)
         if name == "weight_norm" or spread < 1e-6:
@@ -451,6 +459,8 @@ def ranks_first_differs(view: View, relative: float) -> Finding:
     return unknown("no logs of several ranks with a common first step")
 
 
+_LATER = 5  # points after the first that tell whether ranks part
+_GROWN = 2.0  # times; ranks that share gradients stay about as far apart as they started
 _LEAP = 100.0  # times what is usual: bad samples give ten, and hit another rank each time
 
 

@@ -211,6 +211,21 @@ def test_weights_of_ranks_without_exchange_tell_nothing_of_the_start() -> None:
     assert state("ranks-first-loss-differs", logged((NORM, NORM))) == "present"
 
 
+def test_weights_that_part_as_training_goes_on_tell_nothing_of_the_start() -> None:
+    """First logged after some updates, 0.2 % apart, and later five times as much."""
+    late = np.arange(20.0, 70.0)
+    near = np.where(np.arange(50) == 0, 1.002, 1.01)
+
+    def logged(factor: Any) -> Run:
+        both = enumerate((NORM, NORM * factor))
+        curves = {i: series("weight_norm", v, late, rank=i, file=f"r{i}") for i, v in both}
+        return run(ranks={i: {"weight_norm": c} for i, c in curves.items()})
+
+    assert state("ranks-first-loss-differs", logged(near)) == "unknown"
+    assert state("ranks-first-loss-differs", logged(np.full(50, 1.01))) == "present"
+    assert state("ranks-first-loss-differs", logged(np.ones(50))) == "absent"
+
+
 def test_ranks_that_evaluate_differently() -> None:
     """Results differ at every evaluation, or agree; a single differing one is no sign."""
     once = np.where(np.arange(50) == 7, LOSS * 1.1, LOSS)
