@@ -39,6 +39,15 @@ def is_ptdbg(file: RunFile) -> bool:
     return file.suffix == ".pkl" and START.match(file.head_text) is not None
 
 
+def place(name: str) -> tuple[str, Role, str, int] | None:
+    """Operator, role and index of a name, as comparisons of ptdbg list it; the last is no time stamp."""
+    told = _NAME.match(name)
+    if told is None or told["role"] == "stack_info":
+        return None
+    call = f"{told['family']}.{told['kind']}.{told['call']}.{told['what']}"
+    return call, "input" if told["role"] == "input" else "output", told["index"] or "0", 0
+
+
 def _read(path: str, file: RunFile) -> Dump:
     notes: list[str] = []
     calls: dict[str, dict[str, list[Tensor]]] = {}

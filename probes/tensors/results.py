@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...engine.model import DumpComparison, Scalar, TensorFigures
 from ..files import RunFile, walk
-from . import mindspore, msprobe
+from . import mindspore, msprobe, ptdbg
 from .compare import DEFAULTS, Judge, NotADump, Options, Walk, conclude
 from .judge import Pair
 from .knowledge import knowledge
@@ -221,7 +221,7 @@ def _of_msprobe(row: _Cells) -> _Row | None:
             place[0],
             place[1],
             place[2],
-            _type(row.text(f"{side} Dtype")),
+            _type(row.text(f"{side} Dtype") or row.text(f"{side} Tensor Dtype")),
             tuple(int(n) for n in re.findall(r"\d+", row.text(f"{side} Tensor Shape"))),
             statistics=Statistics(
                 row.number(f"{side} min"),
@@ -273,7 +273,7 @@ def _place(name: str) -> _Place | None:
         return file["name"], "input" if file["io"] == "input" else "output", file["slot"], int(file["time"])
     found = _PLACE.match(name)
     if found is None:
-        return None
+        return ptdbg.place(name)
     role: Role = (
         "input" if found["role"] == "input" else "output" if found["role"] == "output" else "parameter"
     )

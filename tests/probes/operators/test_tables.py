@@ -189,3 +189,17 @@ def test_products_alone_are_rounded(tmp_path: Path, other: float, state: str) ->
 
     assert states(tmp_path, "dump-products-rounded") == [state]
     assert states(table(tmp_path, *ROUNDED), "dump-products-rounded") == ["unknown"]
+
+
+def test_a_comparison_of_ptdbg(tmp_path: Path) -> None:
+    """Names with underscores, and types in a column of another name."""
+    rows = [
+        "NPU Name,Bench Name,NPU Tensor Dtype,Bench Tensor Dtype,NPU Tensor Shape,Bench Tensor Shape,Cosine"
+    ]
+    for name, cosine in (("gelu_0_forward_input.0", 1.0), ("gelu_0_forward_output", 0.99999)):
+        rows.append(f'Functional_{name},Functional_{name},torch.float16,torch.float16,"[8]","[8]",{cosine}')
+    for name, cosine in (("tanh_0_forward_input.0", 0.99999), ("tanh_0_forward_output", 0.81)):
+        rows.append(f'Torch_{name},Torch_{name},torch.float16,torch.float16,"[8]","[8]",{cosine}')
+    (tmp_path / "compare_result_2023.csv").write_text("\n".join(rows) + "\n")
+
+    assert states(tmp_path, "operator-cosine-falls", "operator-compare-bad") == ["present", "present"]
