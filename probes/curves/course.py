@@ -489,6 +489,8 @@ def falling_at_end(
     """
     if situation.objective(run):
         return unknown(str(situation.objective(run)))
+    if broken := _broken_off(run, curve):
+        return unknown(f"{broken}: where it would have stopped falling is not known")
     found = ending(curve, tail, share, "falling")
     if found.state is State.PRESENT and (turned := situation.turned_up(run)):
         return absent(f"{found.why}, but {turned}", value=found.value, series=(curve.name, "eval/loss"))
@@ -496,6 +498,18 @@ def falling_at_end(
     if found.state is State.ABSENT and left is not None and left < spent:
         return unknown(f"{found.why}, but the learning rate had come down to {left:.0%} of its peak there")
     return found
+
+
+def _broken_off(run: Run, curve: Shape) -> str | None:
+    """Say that the loss ends as no number, or that an error ended the run; None where neither is so."""
+    series = curve.series
+    if not np.isfinite(series.values[-1]):
+        return f"{curve.name} ends as no number"
+    last = int(series.lines[-1]) if series.lines is not None and len(series.lines) else None
+    for event in run.events_of("traceback", "scale-at-minimum"):
+        if last is not None and event.file == series.file and (event.line or 0) > last:
+            return "an error ended the run"
+    return None
 
 
 def ending(curve: Shape, tail: float, share: float, doing: str) -> Finding:

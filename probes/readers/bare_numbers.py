@@ -2,7 +2,9 @@
 
 `numpy.savetxt`, a loop that prints, or `json.dump` of a list wrote them. One number in a row is a point; of
 two the first is the step, where it always grows; of three the others are training and held-out data, in that
-order, where both are of one size. A file whose name is that of no curve is not looked at.
+order, where both are of one size. What a loop printed (`print(step, loss.item())`) may have the name of any
+output: there the step has to go on by one stride, and what stands beside it has to fall, to grow tenfold or
+to end as no number. A file of another name is not looked at.
 """
 
 from __future__ import annotations
@@ -55,30 +57,37 @@ _OF_A_FILE = frozenset(
         "results",
     ]
 )
+_PRINTED = frozenset(("out", "output", "stdout", "console", "nohup", "log", "print", "prints", "screen"))
 _NUMBERS = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)(?:inity)?", re.IGNORECASE)
 _ELSE = re.compile(r"[^\d.eE+\-,;\sNnAaIiFfTtYy\[\]]")
 
 
 def sniff(file: RunFile) -> bool:
     """Say whether the name is that of a curve, and the content are numbers."""
-    if file.suffix not in _SUFFIXES or file.size > MAX_SIZE or not _named(file.name):
+    if file.suffix not in _SUFFIXES or file.size > MAX_SIZE:
+        return False
+    name = _named(file.name)
+    if name is None and not _is_output(file.name):
         return False
     text = file.head_text.rstrip("\0")  # what a power cut leaves behind
     if file.size > len(file.head):
         text = text[: max(text.rfind("\n"), text.rfind(","), 0)]
-    return not _ELSE.search(text) and _curve(text) is not None
+    found = None if _ELSE.search(text) else _curve(text)
+    return found is not None and (name is not None or _printed(found[0], found[1]))
 
 
 def read(file: RunFile) -> FileContent:
     """Read the curve. Raises ValueError where the file goes on as something else."""
-    name = _named(file.name)
+    name = _named(file.name) or "loss"
     found = _curve(file.read_text().rstrip("\0"))
-    if name is None or found is None:
+    if found is None:
         raise ValueError("rows of different lengths, or no numbers")
     steps, columns, lines = found
     counted = steps is not None and bool(np.any(np.diff(steps) != 1))  # else steps or epochs, who knows
     places = steps if steps is not None else np.arange(1.0, len(columns) + 1)
     notes: tuple[str, ...] = () if counted else ("the numbers have no steps: they are counted",)
+    if _named(file.name) is None:
+        notes += ("the numbers have no name: taken for the loss",)
     sides: tuple[str, ...] = ("",)
     if columns.shape[1] == 2:
         sides = ("train", "eval")
@@ -107,6 +116,25 @@ def _named(name: str) -> str | None:
     words = [_PLURALS.get(w.lower(), w) for w in words if w.lower() not in _OF_A_FILE]
     told = "_".join(words)
     return told if words and names.canonical(told) is not None else None
+
+
+def _is_output(name: str) -> bool:
+    """`out.txt`, `console.log`, `nohup.out`: named after nothing but that it was printed."""
+    words = [w.lower() for w in re.split(r"[\W_\d]+", name) if w]
+    return bool(words) and all(w in _PRINTED or f".{w}" in _SUFFIXES for w in words)
+
+
+def _printed(steps: Floats | None, columns: Floats) -> bool:
+    """Whether one number beside a step with one stride goes as losses go, and as lists of results do not."""
+    if steps is None or columns.shape[1] != 1 or len(set(np.diff(steps).tolist())) != 1:
+        return False
+    values = columns[:, 0]
+    if not np.isfinite(values[-1]):
+        return bool(np.isfinite(values[0]))
+    known = values[np.isfinite(values)]
+    third = max(1, len(known) // 3)
+    first, last = float(np.median(known[:third])), float(np.median(known[-third:]))
+    return first > 0 and (last < 0.9 * first or last > 10 * first)
 
 
 def _curve(text: str) -> tuple[Floats | None, Floats, np.ndarray | None] | None:

@@ -271,6 +271,18 @@ def test_no_values_make_a_probe_fail(values: list[float], kind: int) -> None:
     assert not [(i, r.why) for i, r in found.items() if "probe error" in r.why]
 
 
+def test_a_run_that_broke_off_may_have_fallen_on() -> None:
+    """A loss that ends as no number, and one that an error cut off, say nothing of missing epochs."""
+    falls = np.linspace(9.0, 5.0, 40)
+    error = Event("scale-at-minimum", "log.txt", 41, 40.0)
+    whole, cut = run([series("train/loss", falls)]), run([series("train/loss", falls)], events=[error])
+    ended = run([series("train/loss", [*falls, np.nan])])
+
+    assert zoo.state(whole, "loss-falling-at-end") is State.PRESENT
+    assert zoo.state(cut, "loss-falling-at-end") is State.UNKNOWN
+    assert zoo.state(ended, "loss-falling-at-end") is State.UNKNOWN
+
+
 def test_a_spent_learning_rate_says_nothing_of_the_end() -> None:
     """A curve that flattens while the learning rate runs out may be unfinished or finished: unknown."""
     n = 200

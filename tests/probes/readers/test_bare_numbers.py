@@ -38,6 +38,18 @@ def test_of_three_the_others_are_training_and_held_out_data(tmp_path: Path) -> N
     assert points(content)[("eval loss", "", None, "row")][-1] == (11.0, 0.5167)
 
 
+def test_what_a_loop_printed_is_its_loss(tmp_path: Path) -> None:
+    """`print(step, loss.item())` into a file that is called an output; scores by number are none."""
+    content, _ = tried(placed(tmp_path, "out.txt", TWO.encode()))
+
+    assert points(content)[("loss", "", None, "step")][-1] == (550.0, 1.125)
+
+    scores = "".join(f"{i} {0.5 + (i * 7 % 5) / 10}\n" for i in range(40))
+
+    assert not bare_numbers.sniff(placed(tmp_path, "output.txt", scores.encode()))
+    assert not bare_numbers.sniff(placed(tmp_path, "submission.txt", TWO.encode()))
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
