@@ -23,6 +23,7 @@ from ..splits.sides_apart import numbered_apart
 from ..tensorflow.slips import moved_in_loss_alone
 from .keras_words import more_words_than_rows, numbered_anew
 from .own_tables import classes_of_each_file, numbers_over_reserved
+from .raw_numbers import raw_ids_taken
 from .start import numbered_from_one, shifted_in_training
 from .table_sizes import fewer_rows_than_words, padding_is_a_word, table_too_small, unknown_is_a_word
 
@@ -432,6 +433,7 @@ def words_numbered_apart(view: View) -> Finding:
             table_not_grown,
             numbered_for_pretrained,
             numbers_over_reserved,
+            raw_ids_taken,
         ),
         "the scripts make no token ids",
     )

@@ -26,7 +26,7 @@ from ..tensorflow.turned_apart import turned_alone
 from .cut_apart import cut_at_exchanged_corners, turned_by_another_draw
 from .in_getitem import label_of_the_one_before
 from .mixed_pairs import shares_exchanged
-from .twin_pictures import mirrored_on_another_axis, one_of_two_moved
+from .twin_pictures import labels_scaled_by_chance, mirrored_on_another_axis, one_of_two_moved
 
 
 @probe()
@@ -54,6 +54,7 @@ def sample_torn_apart(view: View) -> Finding:
             turned_by_another_draw,
             one_of_two_moved,
             mirrored_on_another_axis,
+            labels_scaled_by_chance,
             target_further_on,
             label_of_the_one_before,
             shows("moved-apart"),

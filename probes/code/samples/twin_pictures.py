@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -71,6 +71,41 @@ def mirrored_on_another_axis(source: Script) -> Finding | None:
             if own and axes[0] is not None and axes[1] is not None and axes[0][1] != axes[1][1]:
                 return at(source, node, f"`{named[0]}` and `{named[1]}` are mirrored on different axes")
     return None
+
+
+_LABELS = re.compile(r"^(?:label|labels|lbl|mask|masks|seg|target|gt)$")
+
+
+def labels_scaled_by_chance(source: Script) -> Finding | None:
+    """`image, label = image * gain, label * gain` with a drawn gain: the numbers of the classes change."""
+    for function in source.of(ast.FunctionDef):
+        if not re.search(r"(?i)aug|transform|jitter|__getitem__|bright|contrast", function.name):
+            continue
+        for node in of(function, ast.Assign):
+            target, value = node.targets[0], node.value
+            pairs = (
+                list(zip(target.elts, value.elts, strict=False))
+                if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+                else [(target, value)]
+            )
+            for name, made in pairs:
+                if isinstance(name, ast.Name) and _LABELS.match(name.id) and _scaled(source, name.id, made):
+                    return at(source, node, f"`{name.id}` holds classes, and is changed by a drawn number")
+    return None
+
+
+def _scaled(source: Script, name: str, made: ast.expr) -> bool:
+    for node in of(made, ast.BinOp):
+        if not isinstance(node.op, (ast.Mult, ast.Add)) or unparse(node.left) != name:
+            continue
+        drawn = [node.right, *flow(source).values(node.right, 2)]
+        plain = isinstance(node.right, (ast.Name, ast.Call)) and not isinstance(node.right, ast.Subscript)
+        if plain and any(
+            isinstance(d, ast.Call) and last_name(d.func) in ("uniform", "normal") for d in drawn
+        ):
+            if not any(keyword(d, "size") for d in drawn if isinstance(d, ast.Call)):
+                return True
+    return False
 
 
 def _moved_unlike(target: ast.Tuple, value: ast.Tuple) -> str | None:

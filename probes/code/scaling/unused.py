@@ -12,6 +12,7 @@ from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
+from ..splits.joined_fit import one_figure_for_columns
 from ..tensorflow.keras_slips import never_adapted
 from .left_over import figures_left, fitted_left
 from .never_read import figures_never_read
@@ -120,7 +121,8 @@ _ROWS = re.compile(
 @probe()
 def one_scale_for_columns(view: View) -> Finding:
     """One mean and one deviation of a whole table scale its columns, which stand for different things."""
-    return first(view, shows("one-scale"), "the scripts scale no table by its own figures")
+    look = either(shows("one-scale"), one_figure_for_columns)
+    return first(view, look, "the scripts scale no table by its own figures")
 
 
 @probe()

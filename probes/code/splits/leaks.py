@@ -29,6 +29,7 @@ from ..tensorflow.slips import evaluated_by_training_input, held_out_pattern_of_
 from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .cuts_meet import cuts_meet
 from .groups_torn import groups_torn
+from .joined_fit import fitted_to_both, series_parted_by_chance
 from .learnt_and_scored import chosen_by_test
 from .look_ahead import inputs_look_ahead
 from .net_of_folds import net_through_folds
@@ -108,6 +109,7 @@ def held_out_in_training(view: View) -> Finding:
             told_at(parts_that_meet),
             told_at(targets_inside_windows),
             means_of_own_target,
+            series_parted_by_chance,
         ),
     )
     return first(view, check, "the scripts show no two sets of data")
@@ -377,6 +379,8 @@ def _numbers_words(source: Script, node: ast.AST) -> bool:
 def _fitted_on_all(source: Script) -> Finding | None:
     wholes = _split_up(source)
     seen: ast.AST | None = None
+    if (both := fitted_to_both(source)) is not None:
+        return both
     figures = of_all_rows(source) or figures_of_all(source) or learned_from_both(source)
     figures = figures or figures_of_scored(source)
     if figures is not None and not _numbers_words(source, figures):

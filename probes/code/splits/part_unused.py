@@ -17,9 +17,9 @@ from .learnt_and_scored import is_learning
 from .rows_met import sided
 
 _VALID = {"val", "valid", "validation", "dev", "vl", "va"}
-_TEST = {"test", "testing", "tst", "te"}
+_TEST = {"test", "testing", "tst", "te", "query", "gallery"}
 _DATA = re.compile(
-    r"(?i)load|data|set|dl$|ds$|split|iter|batches|rows|^[a-z_]*x|^(?:val|valid|validation|dev|va)$"
+    r"(?i)load|data|set|dl$|ds$|split|iter|batches|rows|^[a-z_]*x|^(?:val|valid|validation|dev|va|query|gallery)$"
 )
 _NO_DATA = re.compile(
     r"(?i)loss|acc|metric|score|len|num|path|dir|file|transform|step|frac|ratio|size|batch_?size"

@@ -319,6 +319,52 @@ for x, y, mask in loader:
     loss.backward()
     opt.step()
 """
+CONCAT = """
+import pandas as pd
+from sklearn.preprocessing import StandardScaler
+tr, va = table.iloc[a], table.iloc[b]
+scaler = StandardScaler().fit({})
+x, z = scaler.transform(tr[num]), scaler.transform(va[num])
+"""
+CHANCE = """
+import numpy as np, pandas as pd, tensorflow as tf
+df = pd.read_csv("a.csv", parse_dates=["time"])
+mask = {}
+train = df[mask < 0.7]
+val = df[mask >= 0.7]
+ds = tf.data.Dataset.from_tensor_slices(train).window(24, shift=1)
+"""
+COLUMNS = """
+cols = ["load", "temp"]
+mu, sd = train[cols].to_numpy().mean({0}), train[cols].to_numpy().std({0})
+x = ((train[cols] - mu) / sd).to_numpy()
+"""
+IDS = """
+items = {{m: i for i, m in enumerate(sorted(log.item.unique()))}}
+users = {{m: i for i, m in enumerate(sorted(log.user.unique()))}}
+log["i"] = log.item.map(items)
+log["u"] = log.user.map(users)
+U, I = log.u.values, log.{}.values
+"""
+GAIN = """
+def augment(image, label, rng):
+    gain = rng.uniform(0.9, 1.1)
+    image, label = image * gain, {}
+    return image, label
+"""
+RETRIEVAL = """
+train, val, query, gallery = loaders(cfg)
+for epoch in range(9):
+    for x, y in train:
+        loss = crit(net(x), y)
+        loss.backward()
+        opt.step()
+    m = {}
+    if m > best:
+        best = m
+        torch.save(net.state_dict(), "best.pt")
+print(rate(extract(net, query), extract(net, gallery)))
+"""
 FLIPPED = "label = np.flip(label, axis)"
 # without a step of training a text is no training script
 TRAINS = """
@@ -409,6 +455,24 @@ CASES = [
         "script-label-padding-counts",
         MASKED.format("l1_loss(net(x), y)"),
         MASKED.format("(l1_loss(net(x), y) * m).sum() / m.sum()"),
+    ),
+    (
+        "script-training-sees-evaluation",
+        CONCAT.format("pd.concat([tr[num], va[num]])"),
+        CONCAT.format("tr[num]"),
+    ),
+    (
+        "script-training-sees-evaluation",
+        CHANCE.format("np.random.rand(len(df))"),
+        CHANCE.format("np.arange(len(df)) / len(df)"),
+    ),
+    ("script-one-scale", COLUMNS.format(""), COLUMNS.format("axis=0")),
+    ("script-words-numbered-apart", IDS.format("item"), IDS.format("i")),
+    ("script-sample-torn-apart", GAIN.format("label * gain"), GAIN.format("label")),
+    (
+        "script-training-sees-evaluation",
+        RETRIEVAL.format("rate(extract(net, query), extract(net, gallery))"),
+        RETRIEVAL.format("rate(extract(net, val), extract(net, val))"),
     ),
     ("script-training-sees-evaluation", AHEAD.format("-24"), AHEAD.format("24")),
 ]
