@@ -23,9 +23,16 @@ def area_of_decisions(source: Script) -> Finding | None:
     """`roc_auc_score(y, scores > 0.5)`: an area under a curve of a single point."""
     for call in source.named(*_AREAS):
         scores = keyword(call, "y_score") or (call.args[1] if len(call.args) > 1 else None)
-        if scores is not None and _is_decision(scores):
+        if scores is not None and (_is_decision(scores) or _named_decision(source, scores)):
             return at(source, scores, "the area is taken of decisions: there is one threshold alone")
     return None
+
+
+def _named_decision(source: Script, scores: ast.expr) -> bool:
+    """`hat[:, seen]` of `hat = (p >= 0.5).astype(int)`."""
+    name = scores.value if isinstance(scores, ast.Subscript) else scores
+    made = flow(source).all_given(name) if isinstance(name, ast.Name) else []
+    return len(made) == 1 and not made[0].places and _is_decision(made[0].value)
 
 
 def _is_decision(node: ast.expr) -> bool:

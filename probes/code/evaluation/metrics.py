@@ -26,6 +26,7 @@ from ..splits.unlike import compared_unlike_trained, left_at_once, mask_unused
 from ..tensorflow.answers import metric_of_other_answers
 from ..tensorflow.slips import argmax_over_batch
 from ..tensorflow.tape_steps import argmax_over_time, metric_not_listed, reduced_by_mean, weights_left_in_test
+from .back_on_one_side import turned_back_on_one_side
 from .compared import (
     held_against_itself,
     ignored_counts,
@@ -39,6 +40,7 @@ from .exchanged import figures_exchanged
 from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
 from .formulas import formula_wrong, half_converted, reduced_unlike
 from .handed_unread import best_batch_told, data_unread
+from .kept_sums import logits_as_chances, metric_keeps_one_batch, sums_over_batches
 from .lightning_scores import lists_of_hooks, one_metric_for_both
 from .meters import meters_go_on
 from .misread import softmax_of_two_axes, wrong_kind
@@ -140,7 +142,8 @@ def metric_miscounts(view: View) -> Finding:
             most_of_counts,
             wrong_kind,
             softmax_of_two_axes,
-            *(mean_of_batch_scores, softmax_of_many_labels),
+            *(mean_of_batch_scores, softmax_of_many_labels, turned_back_on_one_side),
+            *(logits_as_chances, metric_keeps_one_batch, sums_over_batches),
             other_than_named,
             *(
                 ranked_from_the_worst,

@@ -14,6 +14,7 @@ from ..shared.sides import literal
 _MIXES = re.compile(
     r"(?i)shuffle|permut|\.sample\(|randint|choice\(|train_test_split|sampler|KFold|take\(|random_index|interleave"
 )
+_GROUPS = re.compile(r"[\w.()\d]*\bshuffle\((\w+)\)")
 _MADE = ("from_tensor_slices", "from_generator")
 
 
@@ -22,7 +23,7 @@ def pipeline_keeps_order(source: Script) -> Finding | None:
 
     Keras does not shuffle a `tf.data.Dataset` (keras.io, `Model.fit`: the argument is ignored for it).
     """
-    if "keras" not in source.text or source.loose or _MIXES.search(source.code):
+    if "keras" not in source.text or source.loose or _MIXES.search(_without_groups(source)):
         return None
     made = [c for c in source.named(*_MADE) if isinstance(c.func, ast.Attribute)]
     batches = [c for c in source.named("batch", "padded_batch") if isinstance(c.func, ast.Attribute)]
@@ -36,3 +37,15 @@ def pipeline_keeps_order(source: Script) -> Finding | None:
         if keyword(call, "y") is None and isinstance(call.func, ast.Attribute):
             return at(source, batches[-1], "nothing shuffles the samples, which come in the stored order")
     return None
+
+
+def _without_groups(source: Script) -> str:
+    """The program without shuffles of groups that are only asked whether they hold a sample."""
+    code = source.code
+    for match in _GROUPS.finditer(source.code):
+        name = match[1]
+        rest = re.sub(rf"shuffle\({name}\)|\b{name} = |len\({name}\)", "", source.code)
+        reads = re.findall(rf"(.{{0,4}})\b{name}\b", rest)
+        if reads and all(before.endswith("set(") for before in reads):
+            code = code.replace(match[0], "")
+    return code

@@ -114,8 +114,12 @@ def _scalings(source: Script, body: list[ast.stmt], depth: int = 2) -> list[ast.
     for statement in body:
         for node in walk(statement):
             if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Sub)):
-                if (_FIXED.match(unparse(node.right)) and not is_random(node)) or (
-                    isinstance(node.op, ast.Div) and (number_written(node.right) or 0.0) in (255.0, 127.5)
+                if (
+                    _by_numbers(node)
+                    or (_FIXED.match(unparse(node.right)) and not is_random(node))
+                    or (
+                        isinstance(node.op, ast.Div) and (number_written(node.right) or 0.0) in (255.0, 127.5)
+                    )
                 ):
                     found.append(node)
             elif isinstance(node, ast.Call):
@@ -133,6 +137,19 @@ def _scalings(source: Script, body: list[ast.stmt], depth: int = 2) -> list[ast.
                             if name not in ("forward", "__init__"):
                                 found += _scalings(source, function.body, depth - 1)
     return found
+
+
+def _by_numbers(node: ast.BinOp) -> bool:
+    """`(x - 0.45) / 0.22`."""
+    inner = node.left
+    if (
+        not isinstance(node.op, ast.Div)
+        or not isinstance(inner, ast.BinOp)
+        or not isinstance(inner.op, ast.Sub)
+    ):
+        return False
+    figures = [number_written(inner.right), number_written(node.right)]
+    return all(f is not None and 0 < f < 1 for f in figures)
 
 
 def _refitted(source: Script) -> Finding | None:

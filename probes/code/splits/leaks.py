@@ -47,6 +47,7 @@ from .slipped import parts_from_one_end
 from .split_steps import learned_after_split, of_all_rows
 from .target_columns import target_among_inputs
 from .target_means import means_of_own_target
+from .tuples_meet import parts_share_an_element
 from .wholes import figures_of_all, whole_for_a_part
 
 
@@ -110,6 +111,7 @@ def held_out_in_training(view: View) -> Finding:
             told_at(targets_inside_windows),
             means_of_own_target,
             series_parted_by_chance,
+            parts_share_an_element,
         ),
     )
     return first(view, check, "the scripts show no two sets of data")

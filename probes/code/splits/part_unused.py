@@ -30,7 +30,7 @@ def test_chooses(source: Script) -> Finding | None:
     """`valid` is made and never read, and `test` is scored where the best epoch is kept, and at the end."""
     unused = next(_left_aside(source), None)
     if unused is None:
-        return None
+        return _test_key_chooses(source)
     for place in _where_chosen(source):
         for node in of(place, ast.Name, ast.Attribute):
             kinds = set(words(last_name(node)))
@@ -42,6 +42,31 @@ def test_chooses(source: Script) -> Finding | None:
                         f"these choose the model, and `{unused}`, set aside for it, is never read",
                     )
     return None
+
+
+def _test_key_chooses(source: Script) -> Finding | None:
+    """`run(net, loaders["test"])` in the epochs and at the end, and `loaders["val"]` is read by nothing."""
+    read: dict[str, list[ast.Subscript]] = {}
+    for node in source.of(ast.Subscript):
+        if isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Constant):
+            if isinstance(node.slice.value, str) and isinstance(node.value, ast.Name):
+                read.setdefault(node.slice.value, []).append(node)
+    left = [n.value for n in source.of(ast.Constant) if isinstance(n.value, str) and n.value in _VALID]
+    if not left or any(k in _VALID for k in read) or source.loose or not any(k in _TEST for k in read):
+        return None
+    tests = [n for k, nodes in read.items() if k in _TEST for n in nodes if _is_loaders(unparse(n.value))]
+    for place in _where_chosen(source):
+        inside = set(of(place, ast.Subscript))
+        for node in tests:
+            same = [n for n in tests if n not in inside and unparse(n) == unparse(node)]
+            if node in inside and same:
+                why = f"these choose the model, and `{left[0]}`, set aside for it, is never read"
+                return at(source, node, why)
+    return None
+
+
+def _is_loaders(name: str) -> bool:
+    return re.search(r"(?i)load|data|set|dl|ds|split|part", name) is not None
 
 
 def _is_data(node: ast.Name | ast.Attribute) -> bool:

@@ -27,6 +27,8 @@ def windows_hold_the_answer(source: Script) -> Finding | None:
     for pair in _pairs(source):
         windows = [c for c in pair if isinstance(_rows(c), ast.Slice)]
         answers = [c for c in pair if not isinstance(_rows(c), ast.Slice)]
+        if len(windows) == 2 and not answers and (met := _windows_meet(source, *windows)) is not None:
+            return at(source, met, "the input holds the first of what is to be told")
         for window in windows:
             for answer in answers:
                 if unparse(window.value) != unparse(answer.value) or not _same_columns(window, answer):
@@ -36,6 +38,30 @@ def windows_hold_the_answer(source: Script) -> Finding | None:
                 if inside:
                     return at(source, window, f"the window holds `{unparse(answer)}`, which is to be told")
     return ok(source, seen, "windows end before what is to be told") if seen is not None else None
+
+
+def _windows_meet(source: Script, one: ast.Subscript, other: ast.Subscript) -> ast.Subscript | None:
+    """`xs.append(s[t - n:t])`, `ys.append(s[t - 1:t + m - 1])`: the later one begins too soon.
+
+    Not where the second is the first moved on by one, which is how a language model is taught.
+    """
+    cuts = [_rows(c) for c in (one, other)]
+    if unparse(one.value) != unparse(other.value) or not all(isinstance(c, ast.Slice) for c in cuts):
+        return None
+    ends = [
+        _sum(source, e) if e is not None else None
+        for c in cuts
+        if isinstance(c, ast.Slice)
+        for e in (c.lower, c.upper)
+    ]
+    if any(e is None for e in ends):
+        return None
+    low, high, begin, _ = ends
+    gap = {n: (high or {}).get(n, 0) - (begin or {}).get(n, 0) for n in {*(high or {}), *(begin or {})}}
+    moved = {n: (begin or {}).get(n, 0) - (low or {}).get(n, 0) for n in {*(begin or {}), *(low or {})}}
+    few = not any(v for n, v in gap.items() if n) and 0 < gap.get("", 0) <= 2
+    far = any(v > 0 for n, v in moved.items() if n) or moved.get("", 0) > 2
+    return other if few and far else None
 
 
 def _pairs(source: Script) -> Iterator[list[ast.Subscript]]:

@@ -365,6 +365,107 @@ for epoch in range(9):
         torch.save(net.state_dict(), "best.pt")
 print(rate(extract(net, query), extract(net, gallery)))
 """
+BATCHES = """
+def evaluate(net, loader):
+    net.eval()
+    hits = n = 0
+    with torch.no_grad():
+        for x, y in loader:
+            hits += (net(x).argmax(1) == y).sum().item()
+            n += {}
+    return hits / n
+"""
+KEEPS = """
+import tensorflow as tf
+class Share(tf.keras.metrics.Metric):
+    def __init__(self):
+        super().__init__()
+        self.hits = self.add_weight(name="hits")
+    def update_state(self, y, p, sample_weight=None):
+        self.hits.{}(tf.reduce_sum(y * p))
+    def result(self):
+        return self.hits
+"""
+MEMORY = """
+import copy
+best, kept = 0.0, None
+for epoch in range(9):
+    for x, y in train:
+        opt.zero_grad()
+        crit(net(x), y).backward()
+        opt.step()
+    score = evaluate(net, valid)
+    if score > best:
+        best = score
+        kept = copy.deepcopy(net.state_dict())
+{}
+print(evaluate(net, test))
+"""
+TRAINER = """
+import numpy as np
+from transformers import AutoModelForSequenceClassification, Trainer
+def metrics(p, thr=0.5):
+    {}
+    return {{"f1": f1_score(p.label_ids, hat, average="micro")}}
+model = AutoModelForSequenceClassification.from_pretrained(c, problem_type="multi_label_classification")
+trainer = Trainer(model, args, compute_metrics=metrics)
+trainer.train()
+"""
+SIGMOID = "hat = 1 / (1 + np.exp(-p.predictions)) >= thr"
+SOFTMAX = "e = np.exp(p.predictions)\n    hat = e / e.sum(1, keepdims=True) >= thr"
+LEAVE = "train, valid, test = {}, {}, {}\nfor u, seq in s.items():\n    train[u], valid[u], test[u] = "
+UNIT = """
+def evaluate(net, loader):
+    for x, y in loader:
+        p = {}
+        err = err + (p - y).abs().sum()
+    return err
+for x, y in train:
+    loss = mae(scale.back(net(x)), y)
+    loss.backward()
+    opt.step()
+"""
+PAIRS = """
+import numpy as np, torch.nn as nn, torch.nn.functional as F
+item = nn.Embedding(n + 1, 64, padding_idx=0)
+def sample(seq):
+    pos = np.zeros(maxlen, int)
+    pos[-len(seq):] = seq
+    return pos
+for pos, neg in batches:
+    p, q = net(pos, neg)
+    {}
+    loss.backward()
+    opt.step()
+"""
+REAL = (
+    "real = (pos {} 0).float()\n    loss = -((F.logsigmoid(p) + F.logsigmoid(-q)) * real).sum() / real.sum()"
+)
+SERIES = """
+xs, ys = [], []
+for t in range(n, len(s)):
+    xs.append(s[t - n:t])
+    ys.append(s[{}])
+"""
+KEYS = """
+loaders = {{k: make(k) for k in ("train", "val", "test")}}
+best = 9.0
+for epoch in range(9):
+    for x, y in loaders["train"]:
+        loss = crit(net(x), y)
+        loss.backward()
+        opt.step()
+    m = run(net, loaders["{}"])
+    if m < best:
+        best = m
+        torch.save(net.state_dict(), "a.pt")
+print(run(net, loaders["test"]))
+"""
+AREA = """
+from sklearn.metrics import roc_auc_score
+hat = (prob >= 0.5).astype(int)
+print(roc_auc_score(y[:, seen], {}[:, seen]))
+"""
 FLIPPED = "label = np.flip(label, axis)"
 # without a step of training a text is no training script
 TRAINS = """
@@ -474,6 +575,26 @@ CASES = [
         RETRIEVAL.format("rate(extract(net, query), extract(net, gallery))"),
         RETRIEVAL.format("rate(extract(net, val), extract(net, val))"),
     ),
+    ("script-metric-miscounts", BATCHES.format(1), BATCHES.format("len(y)")),
+    ("script-metric-miscounts", KEEPS.format("assign"), KEEPS.format("assign_add")),
+    ("script-last-instead-of-best", MEMORY.format(""), MEMORY.format("net.load_state_dict(kept)")),
+    ("script-metric-miscounts", TRAINER.format("hat = p.predictions >= thr"), TRAINER.format(SIGMOID)),
+    ("script-metric-miscounts", TRAINER.format(SOFTMAX), TRAINER.format(SIGMOID)),
+    (
+        "script-training-sees-evaluation",
+        LEAVE + "seq[:-1], seq[-2], seq[-1]",
+        LEAVE + "seq[:-2], seq[-2], seq[-1]",
+    ),
+    ("script-metric-miscounts", UNIT.format("net(x)"), UNIT.format("scale.back(net(x))")),
+    (
+        "script-label-padding-counts",
+        PAIRS.format("loss = -(F.logsigmoid(p) + F.logsigmoid(-q)).mean()"),
+        PAIRS.format(REAL.format("!=")),
+    ),
+    ("script-label-padding-counts", PAIRS.format(REAL.format("==")), PAIRS.format(REAL.format("!="))),
+    ("script-training-sees-evaluation", SERIES.format("t - 1:t + m - 1"), SERIES.format("t:t + m")),
+    ("script-training-sees-evaluation", KEYS.format("test"), KEYS.format("val")),
+    ("script-metric-miscounts", AREA.format("hat"), AREA.format("prob")),
     ("script-training-sees-evaluation", AHEAD.format("-24"), AHEAD.format("24")),
 ]
 
@@ -481,8 +602,9 @@ CASES = [
 @pytest.mark.parametrize(("symptom", "faulty", "right"), CASES)
 def test_a_slip_is_told_and_its_neighbour_is_not(symptom: str, faulty: str, right: str) -> None:
     """The one text is faulty by one expression; the other has it right."""
-    assert state(symptom, faulty + TRAINS) == "present"
-    assert state(symptom, right + TRAINS) != "present"
+    more = "" if "loss.backward()" in faulty else TRAINS
+    assert state(symptom, faulty + more) == "present"
+    assert state(symptom, right + more) != "present"
 
 
 @pytest.mark.parametrize(
