@@ -1,6 +1,7 @@
 """Two networks against each other in scripts: a critic's scores in both objectives, and its penalty.
 
-Looked at are objectives that are sums of scores (Wasserstein): `critic(real).mean() - critic(fake).mean()`.
+Looked at are objectives that are made of scores: `critic(real).mean() - critic(fake).mean()`, hinges, and
+cross-entropies against ones and zeros.
 """
 
 from __future__ import annotations
@@ -13,12 +14,21 @@ from dataclasses import dataclass
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...scripts.flow import Flow, flow, objectives, returns
+from ...scripts.flow import Flow, flow, losses, objectives, returns
 from ...scripts.syntax import Script, outermost_call
 from ..shared.checks import at
 from ..shared.nodes import is_negative
 
-_MEANS = ("mean", "reduce_mean", "sum", "reduce_sum", "squeeze", "view", "reshape", "float")
+# what rises with what it is given
+_RISES = (
+    *("mean", "reduce_mean", "sum", "reduce_sum", "squeeze", "view", "reshape", "float"),
+    *("relu", "softplus", "leaky_relu"),
+)
+_LIBRARIES = (
+    *("torch", "tf", "ops", "jnp", "np", "tf.math", "paddle", "mint"),
+    *("F", "nn.functional", "torch.nn.functional", "tf.nn"),
+)
+Bound = dict[str, ast.expr]
 _DEPTH = 12
 _PENALTY = re.compile(r"(?i)penalt|(?:^|_)gp(?:_|$)|r1(?:_|$)|lipschitz")
 
@@ -33,32 +43,83 @@ class _Score:
     call: ast.Call
 
 
-def _scores(mine: Flow, node: ast.expr, sign: int, depth: int = _DEPTH) -> Iterator[_Score]:
-    """The terms of an objective that are means of what a network gives; other terms are left out."""
+def _scores(
+    mine: Flow, node: ast.expr, sign: int, bound: Bound | None = None, depth: int = _DEPTH
+) -> Iterator[_Score]:
+    """The scores that an objective is made of, each with the way it is moved; other terms are left out.
+
+    Functions of the program are gone into, with what their parameters are given (`bound`).
+    """
+    bound = bound or {}
     if depth == 0:
         return
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        yield from _scores(mine, node.operand, -sign, depth - 1)
+        yield from _scores(mine, node.operand, -sign, bound, depth - 1)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        yield from _scores(mine, node.left, sign, depth - 1)
-        yield from _scores(mine, node.right, -sign if isinstance(node.op, ast.Sub) else sign, depth - 1)
+        yield from _scores(mine, node.left, sign, bound, depth - 1)
+        turned = -sign if isinstance(node.op, ast.Sub) else sign
+        yield from _scores(mine, node.right, turned, bound, depth - 1)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
         number = isinstance(node.left, ast.Constant) or is_negative(node.left)
         inner = node.right if number and isinstance(node.op, ast.Mult) else node.left
-        yield from _scores(mine, inner, -sign if number and is_negative(node.left) else sign, depth - 1)
+        yield from _scores(
+            mine, inner, -sign if number and is_negative(node.left) else sign, bound, depth - 1
+        )
+    elif isinstance(node, ast.Name) and node.id in bound:
+        yield from _scores(mine, bound[node.id], sign, {}, depth - 1)
     elif isinstance(node, ast.Name):
         given = mine.given(node)
         if given is not None and not given.places:
-            yield from _scores(mine, given.value, sign, depth - 1)
+            yield from _scores(mine, given.value, sign, bound, depth - 1)
     elif isinstance(node, ast.Call):
-        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if last_name(node.func) in _MEANS and owner is not None:
-            library = unparse(owner) in ("torch", "tf", "ops", "jnp", "np", "tf.math", "paddle", "mint")
-            within = (node.args[0] if node.args else None) if library else owner
-            if within is not None:
-                yield from _scores(mine, within, sign, depth - 1)
-        elif len(node.args) == 1 and _is_network(mine, node):
-            yield _Score(sign, unparse(node.func), node.args[0], node)
+        yield from _of_call(mine, node, sign, bound, depth)
+
+
+def _of_call(mine: Flow, node: ast.Call, sign: int, bound: Bound, depth: int) -> Iterator[_Score]:
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    library = owner is not None and unparse(owner) in _LIBRARIES
+    if last_name(node.func) in _RISES and (owner is not None or node.args):
+        inner = (node.args[0] if node.args else None) if library or owner is None else owner
+        if inner is not None:
+            yield from _scores(mine, inner, sign, bound, depth - 1)
+    elif (aim := _aim(mine, node, bound)) is not None:
+        yield from _scores(mine, node.args[0], -sign if aim else sign, bound, depth - 1)
+    elif len(node.args) == 1 and _is_network(mine, node):
+        given = node.args[0]
+        if isinstance(given, ast.Name) and given.id in bound:
+            given = bound[given.id]
+        yield _Score(sign, unparse(node.func), given, node)
+    elif len(functions := mine.called(node)) == 1 and functions[0] not in mine.source.forwards:
+        names = [a.arg for a in functions[0].args.args if a.arg not in ("self", "cls")]
+        inside = dict(
+            zip(
+                names, (bound.get(a.id, a) if isinstance(a, ast.Name) else a for a in node.args), strict=False
+            )
+        )
+        ends = returns(functions[0])
+        if len(ends) == 1:
+            yield from _scores(mine, ends[0], sign, inside, depth - 1)
+
+
+def _aim(mine: Flow, call: ast.Call, bound: Bound) -> bool | None:
+    """Whether a cross-entropy of two classes pulls its scores up: `bce(d(x), torch.ones_like(...))`."""
+    if len(call.args) != 2:
+        return None
+    kinds = {k for c, k in losses(mine.source) if c is call}
+    if not kinds & {
+        "bcewithlogitsloss",
+        "binary_cross_entropy_with_logits",
+        "bceloss",
+        "binary_cross_entropy",
+    }:
+        return None
+    wanted = call.args[1]
+    if isinstance(wanted, ast.Name) and wanted.id in bound:
+        wanted = bound[wanted.id]
+    texts = {last_name(v.func) for v in mine.values(wanted, 3) if isinstance(v, ast.Call)}
+    if len(texts) == 1 and texts <= {"ones", "ones_like"}:
+        return True
+    return False if len(texts) == 1 and texts <= {"zeros", "zeros_like"} else None
 
 
 def _is_network(mine: Flow, call: ast.Call) -> bool:
@@ -106,7 +167,7 @@ def critic_with_generator(source: Script) -> Finding | None:
         if made[0].sign == alone[0].sign:
             why = f"`{made[0].network}` and `{maker}` both move the scores of made samples the same way"
             return at(source, made[0].call, why)
-        if (end := _bounded(mine, made[0].call)) is not None:
+        if "entropy" not in source.text.lower() and (end := _bounded(mine, made[0].call)) is not None:
             why = "scores that are compared as they are come out of a sigmoid, which bounds them"
             return at(source, end, why)
     return None

@@ -38,7 +38,7 @@ def double_softmax(view: View) -> Finding:
     """
     return first(
         view,
-        either(_double_softmax, activated_twice, shows("bent-twice")),
+        either(_double_softmax, activated_twice, _optax_double, shows("bent-twice")),
         "no loss on logits in the scripts",
     )
 
@@ -86,6 +86,24 @@ def _double_softmax(source: Script) -> Finding | None:
                 source, found, f"the model ends in softmax or sigmoid and {calls[0][1]} applies its own"
             )
     return ok(source, calls[0][0], f"what reaches {loss_name(calls[0][1])} is not a softmax output")
+
+
+_OPTAX = (
+    *("softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"),
+    *("sigmoid_binary_cross_entropy", "safe_softmax_cross_entropy"),
+)
+
+
+def _optax_double(source: Script) -> Finding | None:
+    """`return nn.softmax(nn.Dense(9)(x))` of the one network of a program whose loss is optax' on logits."""
+    calls = [c for c in source.named(*_OPTAX) if not is_evaluation(source, c)]
+    if "jax" not in source.frameworks or not calls or len(source.models) != 1:
+        return None
+    found = _model_ends_soft(source, source.models[0])
+    if found is not None:
+        why = f"the model ends in softmax or sigmoid and {last_name(calls[0].func)} applies its own"
+        return at(source, found, why)
+    return None
 
 
 def _given(mine: Flow, call: ast.Call) -> list[ast.expr]:

@@ -114,3 +114,54 @@ def _only_kept(source: Script, node: ast.expr, name: str) -> bool:
         place = holder.args.index(node) + (names[:1] == ["self"])
         return place < len(names) and names[place] == name
     return False
+
+
+def copy_never_updated(source: Script) -> Finding | None:
+    """`self.target = deepcopy(self.online)` that values are asked of, and nothing ever writes again.
+
+    Silent where it is handed on, or anything is done to it but asking, switching and moving it.
+    """
+    if not _learns_by_rewards(source) or source.loose:
+        return None
+    for node in source.of(ast.Assign):
+        target, value = node.targets[0], node.value
+        if not _slow(target) or not isinstance(value, ast.Call) or source.loops_around(node):
+            continue
+        copied = "deepcopy" in unparse(value)
+        begun = [c for c, into, _ in _copies(source) if unparse(into) == unparse(target)]
+        once = [c for c in begun if _at_the_start(source, c)]
+        if not (copied or begun) or len(once) != len(begun):
+            continue
+        name = last_name(target)
+        uses = [n for n in source.of(ast.Name, ast.Attribute) if last_name(n) == name and n is not target]
+        if any(not isinstance(n.ctx, ast.Load) for n in uses):
+            continue
+        asked = [n for n in uses if isinstance(p := source.parents.get(n), ast.Call) and p.func is n]
+        rest = [n for n in uses if n not in asked]
+        if asked and all(_leaves_alone(source, n) for n in rest):
+            return at(source, node, f"values are asked of {name}, and nothing updates it after its start")
+    return None
+
+
+def _at_the_start(source: Script, call: ast.Call) -> bool:
+    function = source.function_around(call)
+    begins = function is None or function.name == "__init__"
+    return begins and not any(isinstance(p, (ast.For, ast.While, ast.If)) for p in source.above(call))
+
+
+def _leaves_alone(source: Script, node: ast.expr) -> bool:
+    """Its mode, its place and its gradients are switched, or it is written once where all begins."""
+    holder = source.parents.get(node)
+    if not isinstance(holder, ast.Attribute):
+        return False
+    if holder.attr == "load_state_dict":
+        call = source.parents.get(holder)
+        return isinstance(call, ast.Call) and _at_the_start(source, call)
+    if holder.attr == "parameters":
+        loop = next((p for p in source.above(node) if isinstance(p, ast.For)), None)
+        return (
+            loop is not None
+            and node in list(ast.walk(loop.iter))
+            and all("requires_grad" in unparse(s) for s in loop.body)
+        )
+    return holder.attr in ("eval", "to", "cuda", "requires_grad_", "train", "half", "float")

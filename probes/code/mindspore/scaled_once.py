@@ -75,7 +75,8 @@ def _calls(source: Script) -> dict[str, list[ast.Call]] | None:
 def _told(source: Script, node: ast.AST) -> bool:
     """It is printed or logged."""
     return any(
-        isinstance(p, ast.JoinedStr) or (isinstance(p, ast.Call) and last_name(p.func) in ("print", "info"))
+        isinstance(p, (ast.JoinedStr, ast.Dict))
+        or (isinstance(p, ast.Call) and last_name(p.func) in ("print", "info"))
         for p in source.above(node)
     )
 

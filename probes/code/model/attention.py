@@ -68,6 +68,9 @@ def _is_tensor(node: ast.expr) -> bool:
         "mnp",
         "P",
         "torch.nn.functional",
+        "jax.nn",
+        "jnp",
+        "jax.numpy",
     )
 
 
@@ -100,6 +103,8 @@ def _product(mine: Flow, node: ast.expr, depth: int) -> ast.expr | None:
         method = isinstance(node.func, ast.Attribute) and _is_tensor(node.func.value)
         inner = node.func.value if method and isinstance(node.func, ast.Attribute) else None
         inner = inner or (node.args[0] if node.args else None)
+        if last_name(node.func) == "where" and len(node.args) == 3:
+            inner = node.args[1]  # `where(mask, scores, -1e9)`
         return _product(mine, inner, depth - 1) if inner is not None else None
     if isinstance(node, ast.Name):
         given = mine.given(node)

@@ -13,7 +13,9 @@ from ...scripts.syntax import Function, Script
 from ..optimizer.cover import layers_of
 from ..shared.checks import at, first, ok
 from ..shared.nodes import chosen, raises
+from ..shared.sides import either
 from .body import repeats
+from .piles import pile_unread
 from .reach import layers_with_weights
 
 _NORM = re.compile(r"norm", re.IGNORECASE)
@@ -53,7 +55,7 @@ def value_unused(view: View) -> Finding:
 
     Only values that are made of the input or by a layer count; sizes unpacked from a shape do not.
     """
-    return first(view, _value_unused, "the scripts hold no model")
+    return first(view, either(_value_unused, pile_unread), "the scripts hold no model")
 
 
 def _value_unused(source: Script) -> Finding | None:
@@ -332,6 +334,12 @@ def _replaced(source: Script) -> Finding | None:
             returned = [n for n in function.body if isinstance(n, ast.Return)]
             last = returned[-1].value if returned else None
             if not _hands_on(last, stream):
+                many = _stacked(source, owner) or any(
+                    source.loops_around(c) for c in source.named(owner.name)
+                )
+                if last is not None and many and _ends_without(function, last, stream, norms):
+                    why = f"the last branch is given back without {stream}, to which another is added"
+                    return at(source, returned[-1], why)
                 continue
             for node in function.body:
                 if isinstance(node, ast.Assign) and _replaces(node, stream, norms):
@@ -339,6 +347,18 @@ def _replaced(source: Script) -> Finding | None:
                         source, node, f"this branch takes the place of {stream}, where another is added to it"
                     )
     return ok(source, seen, "each branch is added to the stream") if seen is not None else None
+
+
+def _ends_without(function: Function, last: ast.expr, stream: str, norms: set[str]) -> bool:
+    """`x = x + f(norm1(x))`, and at the end `return g(norm2(x))`, also by a name: the stream is lost."""
+    if isinstance(last, ast.Call) and len(last.args) and isinstance(last.args[0], ast.Name):
+        made = [
+            n for n in function.body if isinstance(n, ast.Assign) and unparse(n.targets[0]) == last.args[0].id
+        ]
+        if last.args[0].id != stream and made:
+            last = made[-1].value
+    node = ast.copy_location(ast.Assign([ast.Name(stream, ast.Store())], last), last)
+    return _replaces(node, stream, norms)
 
 
 def _left_behind_norm(function: Function, norms: set[str]) -> ast.stmt | None:
@@ -379,10 +399,27 @@ def _added(function: Function) -> list[str]:
             names = [s.id for s in sides if isinstance(s, ast.Name)]
             target = node.targets[0] if isinstance(node, ast.Assign) else ast.Name(names[0] if names else "")
             if isinstance(target, ast.Name) and isinstance(node.value.op, ast.Add):
-                branch = any(isinstance(s, ast.Call) and _runs_self(s, target.id) for s in sides)
+                branch = any(_is_branch(function, s, target.id) for s in sides)
                 if target.id in names and branch:
                     found.append(target.id)
     return list(dict.fromkeys(found))
+
+
+def _is_branch(function: Function, side: ast.expr, stream: str) -> bool:
+    """`f(norm(x))`, or of what is made of the stream above: `h = f(norm(x))`, then `x + drop(h)`."""
+    if not isinstance(side, ast.Call):
+        return False
+    names = {n.id for n in of(side, ast.Name)}
+    if stream in names or not _asks_layer(side):
+        return _runs_self(side, stream)
+    above = [n for n in function.body if isinstance(n, ast.Assign) and n.lineno < side.lineno]
+    for node in reversed(above):
+        made = {n.id for t in node.targets for n in of(t, ast.Name)}
+        if made & names and stream not in made:
+            names |= {n.id for n in of(node.value, ast.Name)}
+            if stream in names and any(_asks_layer(c) for c in of(node.value, ast.Call)):
+                return True
+    return False
 
 
 def _runs_self(call: ast.Call, name: str) -> bool:

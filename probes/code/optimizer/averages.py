@@ -16,6 +16,7 @@ from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
+from ..method.target_nets import copy_never_updated
 from ..shared.checks import at, first, ok
 from ..shared.nodes import assigned
 from ..shared.numbers import known
@@ -56,7 +57,9 @@ def average_astray(view: View) -> Finding:
 
     Also: it is put into the model and not taken out again, or keeps the batch norm statistics of its start.
     """
-    look = either(_astray, _named_exchanged, _never_moved, never_restored, statistics_left)
+    look = either(
+        _astray, _named_exchanged, _never_moved, never_restored, statistics_left, copy_never_updated
+    )
     return first(view, look, "the scripts keep no average of weights by hand")
 
 

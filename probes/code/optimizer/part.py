@@ -25,7 +25,17 @@ from .frozen import switches, switches_off
 
 def _features_only(source: Script) -> bool:
     """What is frozen gives features of another training, and something new is trained on top of them."""
-    return any(extracts_features(source, n, o) for n, o, v in switches(source) if switches_off(v))
+    return any(
+        extracts_features(source, n, o)
+        for n, o, v in switches(source)
+        if switches_off(v) and not _of_copy(source, n)
+    )
+
+
+def _of_copy(source: Script, node: ast.AST) -> bool:
+    """The parameters are those of a slow copy, which follows the network and is no body of features."""
+    loop = next((p for p in source.above(node) if isinstance(p, ast.For)), None)
+    return loop is not None and re.search(r"(?i)target|ema\b|averag|slow", unparse(loop.iter)) is not None
 
 
 @probe()

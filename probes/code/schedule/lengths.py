@@ -57,6 +57,8 @@ _PER_STEP = (
     *("CosineDecay", "PolynomialDecay", "ExponentialDecay", "CosineDecayRestarts", "InverseTimeDecay"),
     *("CosineDecayLR", "PolynomialDecayLR", "WarmUpLR"),
 )
+# of optax: asked with each update, whoever makes them
+_OPTAX = ("warmup_cosine_decay_schedule", "cosine_decay_schedule", "warmup_exponential_decay_schedule")
 
 
 # lists of MindSpore with one rate for each step of the optimizer
@@ -139,7 +141,10 @@ def _schedules(source: Script) -> Iterator[tuple[ast.AST, str | None, str | None
         name = last_name(call.func)
         if _is_keras_schedule(source, name) and _asked_by_hand(source, call):
             continue
-        if name in _PER_STEP or _is_keras_schedule(source, name):
+        if name in _OPTAX and "jax" in source.frameworks and not _asked_by_hand(source, call):
+            counts = {unit(mine, g) for g in all_arguments(call)} - {None}
+            yield call, EPOCH if counts == {EPOCH} and "batch" in source.code else STEP, STEP
+        elif name in _PER_STEP or _is_keras_schedule(source, name):
             given = all_arguments(call)
             counts = {unit(mine, g) for g in given} - {None}
             yield call, EPOCH if EPOCH in counts else STEP if counts else None, STEP

@@ -82,6 +82,60 @@ def test_faults_of_two_networks_are_found(symptom: str, old: str, new: str) -> N
     assert state(symptom, GAN.replace(old, new)) == P
 
 
+PLAIN = """
+import torch, torch.nn.functional as F
+from torch import nn
+class Maker(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Linear(8, 4)
+    def forward(self, z):
+        return self.f(z)
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Linear(4, 1)
+    def forward(self, x):
+        return self.f(x)
+maker, judge = Maker(), Judge()
+opt_m, opt_j = torch.optim.Adam(maker.parameters()), torch.optim.Adam(judge.parameters())
+def of_judge(real, fake):
+    return F.relu(1.0 - judge(real)).mean() + F.relu(1.0 + judge(fake)).mean()
+def of_maker(fake):
+    return F.binary_cross_entropy_with_logits(judge(fake), torch.ones(64, 1))
+for real, _ in loader:
+    fake = maker(torch.randn(64, 8))
+    opt_j.zero_grad()
+    loss_j = of_judge(real, fake.detach())
+    loss_j.backward()
+    opt_j.step()
+    opt_m.zero_grad()
+    loss_m = of_maker(fake)
+    loss_m.backward()
+    opt_m.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("symptom", "old", "new"),
+    [
+        (
+            "script-loss-term-subtracted",
+            "relu(1.0 - judge(real)).mean() + F.relu(1.0 + judge",
+            "relu(1.0 + judge(real)).mean() + F.relu(1.0 - judge",
+        ),
+        ("script-loss-term-subtracted", "torch.ones(64, 1)", "torch.zeros(64, 1)"),
+        ("script-gradient-path-cut", "of_maker(fake)\n    loss_m", "of_maker(fake.detach())\n    loss_m"),
+    ],
+)
+def test_objectives_by_functions_are_gone_into(symptom: str, old: str, new: str) -> None:
+    """Hinges and cross-entropies against ones and zeros, written in functions of their own."""
+    assert PLAIN.count(old) == 1
+
+    assert state(symptom, PLAIN) != P
+    assert state(symptom, PLAIN.replace(old, new)) == P
+
+
 AVERAGE = """
 import copy, torch
 from torch import nn
@@ -238,6 +292,98 @@ def test_faults_of_layers_that_are_made_where_they_are_asked(symptom: str, old: 
 
     assert state(symptom, FLAX) != P
     assert state(symptom, FLAX.replace(old, new)) == P
+
+
+BLOCK = """
+import torch
+from torch import nn
+class Block(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.n1, self.n2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.qkv, self.out = nn.Linear(d, 3 * d), nn.Linear(d, d)
+        self.ff, self.drop = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d)), nn.Dropout(0.1)
+    def forward(self, x):
+        q, k, v = self.qkv(self.n1(x)).chunk(3, -1)
+        w = torch.softmax(q @ k.transpose(-2, -1) / q.size(-1) ** 0.5, -1)
+        x = x + self.out(w @ v)
+        h = self.ff(self.n2(x))
+        return x + self.drop(h)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(8) for _ in range(4)])
+        self.head = nn.Linear(8, 2)
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+"""
+
+
+def test_the_last_branch_keeps_the_stream() -> None:
+    """`return drop(h)` where `x + drop(h)` is meant, of branches that go by way of names."""
+    assert state("script-stream-replaced", BLOCK) == A
+    assert (
+        state("script-stream-replaced", BLOCK.replace("return x + self.drop(h)", "return self.drop(h)")) == P
+    )
+
+
+UNET = """
+import tensorflow as tf
+class Net(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.downs = [tf.keras.layers.Conv2D(8, 3, padding="same") for _ in range(2)]
+        self.ups = [tf.keras.layers.Conv2D(8, 3, padding="same") for _ in range(2)]
+    def call(self, x):
+        skips = []
+        for down in self.downs:
+            x = down(x)
+            skips.append(x)
+        for up, skip in zip(self.ups, reversed(skips)):
+            x = up(tf.concat([x, skip], -1))
+        return x
+"""
+
+
+def test_what_a_list_holds_is_looked_at() -> None:
+    """Skips that are kept and gone over, and no layer gets them."""
+    assert state("script-value-unused", UNET) != P
+    assert state("script-value-unused", UNET.replace("tf.concat([x, skip], -1)", "x")) == P
+
+
+REWARDS = """
+import copy, random, gymnasium as gym, torch
+from torch import nn
+class Agent:
+    def __init__(self):
+        self.online = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        self.target = copy.deepcopy(self.online)
+        self.opt = torch.optim.Adam(self.online.parameters())
+    def learn(self, memory, gamma=0.99):
+        obs, action, reward, nxt, done = memory.sample()
+        q = self.online(obs).gather(1, action)
+        with torch.no_grad():
+            goal = reward + gamma * (1 - done) * self.target(nxt).max(1, keepdim=True)[0]
+        loss = nn.functional.mse_loss(q, goal)
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+        for a, b in zip(self.target.parameters(), self.online.parameters()):
+            a.data.mul_(0.995).add_(b.data, alpha=0.005)
+agent = Agent()
+for step in range(9000):
+    agent.learn(memory)
+"""
+
+
+def test_a_target_network_follows_the_one_that_learns() -> None:
+    """A copy that values are asked of and that nothing writes any more; one that is updated is right."""
+    left = REWARDS[: REWARDS.index("        for a, b")] + REWARDS[REWARDS.index("agent = Agent()") :]
+
+    assert state("script-average-astray", REWARDS) == A
+    assert state("script-average-astray", left) == P
 
 
 KERAS = """
