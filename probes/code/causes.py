@@ -59,7 +59,7 @@ from .model.branches import (
 )
 from .model.causal import masked_after_softmax, padding_shown, zero_before_softmax
 from .model.cut_layers import layer_without_value
-from .model.dead_values import value_reaches_nothing
+from .model.dead_values import last_value_unread, value_reaches_nothing
 from .model.each_round import every_round_from_the_start, state_not_carried
 from .model.forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
 from .model.joins import joined_with_itself
@@ -122,6 +122,7 @@ _BRANCHES = (
     added_to_itself,
     branch_unjoined,
     value_reaches_nothing,
+    last_value_unread,
     state_not_carried,
     every_round_from_the_start,
     mask_unread,

@@ -53,6 +53,47 @@ def value_reaches_nothing(source: Script) -> Finding | None:
     return None
 
 
+def last_value_unread(source: Script) -> Finding | None:
+    """`x = self.down(x)` below all that reads `x`: the way ends there, though the name was read before.
+
+    Also `x = nn.Conv(8, (1, 1))(x)` of flax. Loops are left aside, where a later round may read it.
+    """
+    for function in source.passes:
+        owner = source.parents.get(function)
+        if not isinstance(owner, ast.ClassDef) or owner not in source.modules:
+            continue
+        layers = {n for n, made in held(owner) if last_name(made.func)[:1].isupper()}
+        if names_in(function) & _OPENED or raises(function) or _WATCHED.search(unparse(function)):
+            continue
+        inner = {n for f in of(function, ast.FunctionDef, ast.Lambda) if f is not function for n in walk(f)}
+        hidden = {n.id for n in inner if isinstance(n, ast.Name)}
+        for node in of(function, ast.Assign):
+            names = _targets(node)
+            if len(names) != 1 or node in inner or names[0] in hidden or source.loops_around(node):
+                continue
+            if not _by_one_layer(source, node.value, layers):
+                continue
+            reads = [n for n in of(function, ast.Name) if n.id == names[0] and isinstance(n.ctx, ast.Load)]
+            end = node.end_lineno or node.lineno
+            beside = [r for r in reads if node.lineno <= r.lineno <= end]
+            if reads and len(beside) < len(reads) and all(r.lineno <= end for r in reads):
+                why = f"what this layer makes of {names[0]} is read by nothing that follows"
+                return at(source, node, why)
+    return None
+
+
+def _by_one_layer(source: Script, value: ast.expr, layers: set[str]) -> bool:
+    """`self.down(x)`, or `nn.Conv(8, (1, 1))(x)` of a layer that is made where it is asked."""
+    if not isinstance(value, ast.Call):
+        return False
+    if isinstance(value.func, ast.Call):
+        made = value.func.func
+        flax = "jax" in source.frameworks and unparse(made).startswith("nn.")
+        return flax and last_name(made)[:1].isupper()
+    name = re.fullmatch(r"self\.(\w+)", unparse(value.func))
+    return name is not None and name[1] in layers
+
+
 def _builders(source: Script) -> Iterator[tuple[Function, set[str]]]:
     """Functions that compute with layers, and the attributes that hold layers there."""
     for owner, function in methods_of_modules(source):

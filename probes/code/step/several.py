@@ -263,6 +263,29 @@ def one_holds_another(source: Script) -> Finding | None:
     return None
 
 
+def one_network_held_twice(source: Script) -> Finding | None:
+    """`Adam(judge.parameters())` twice where `maker` is asked with gradients, and no optimizer holds it."""
+    for function in dict.fromkeys(source.function_around(c) for c in source.optimizer_calls):
+        built = [c for c in source.optimizer_calls if source.function_around(c) is function and c.args]
+        held = [re.fullmatch(r"(\w+)\.parameters\(\)", unparse(c.args[0])) for c in built]
+        names = [h[1] for h in held if h is not None]
+        if len(built) != 2 or len(names) != 2 or len(set(names)) != 1 or not source.trains_by_hand:
+            continue
+        around = source.tree if function is None else function
+        for node in of(around, ast.Assign):
+            targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else node.targets
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value] * len(targets)
+            for target, value in zip(targets, values, strict=False):
+                made = flow(source).made(value)
+                name = target.id if isinstance(target, ast.Name) else ""
+                if made not in source.modules or not name or name in names or _ASIDE.search(name):
+                    continue
+                asked = [c for c in of(around, ast.Call) if unparse(c.func) == name]
+                if asked and f"{name}.parameters()" not in source.code.replace(f"in {name}.parameters()", ""):
+                    return at(source, built[1], f"two optimizers hold {names[0]}, and none holds {name}")
+    return None
+
+
 _ASIDE = re.compile(
     r"(?i)teacher|ema|target|momentum|frozen|pretrain|vgg|lpips|inception|clip|perceptual|metric|loss|crit(?:erion)?$"
     r"|augment|transform|accuracy|f1|auroc|fid|psnr|ssim|backbone"

@@ -12,7 +12,7 @@ from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at, first
 from ..shared.sides import either
-from ..step.several import one_holds_another
+from ..step.several import one_holds_another, one_network_held_twice
 from .tape import Taken, gradients_reach_others, taken
 
 
@@ -22,7 +22,13 @@ def gradients_misplaced(view: View) -> Finding:
 
     Also one optimizer of a Lightning module that holds what another one trains.
     """
-    checks = either(gradients_reach_others, paired_in_other_order, applied_twice, one_holds_another)
+    checks = either(
+        gradients_reach_others,
+        paired_in_other_order,
+        applied_twice,
+        one_holds_another,
+        one_network_held_twice,
+    )
     return first(view, checks, "the scripts apply no gradients of a tape")
 
 

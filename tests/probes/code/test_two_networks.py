@@ -136,6 +136,14 @@ def test_objectives_by_functions_are_gone_into(symptom: str, old: str, new: str)
     assert state(symptom, PLAIN.replace(old, new)) == P
 
 
+def test_one_network_in_both_optimizers_is_told() -> None:
+    """Two optimizers over the judge, and the maker that is asked in none."""
+    both = PLAIN.replace("Adam(maker.parameters())", "Adam(judge.parameters())")
+
+    assert state("script-gradients-misplaced", PLAIN) != P
+    assert state("script-gradients-misplaced", both) == P
+
+
 AVERAGE = """
 import copy, torch
 from torch import nn
@@ -327,6 +335,23 @@ def test_the_last_branch_keeps_the_stream() -> None:
     assert (
         state("script-stream-replaced", BLOCK.replace("return x + self.drop(h)", "return self.drop(h)")) == P
     )
+
+
+def test_the_last_value_of_a_name_is_read() -> None:
+    """A shortcut that flax brings to another width, and the sum leaves out."""
+    text = """
+import flax.linen as nn, jax
+class Res(nn.Module):
+    ch: int
+    @nn.compact
+    def __call__(self, x):
+        y = nn.relu(nn.Conv(self.ch, (3, 3))(x))
+        if x.shape != y.shape:
+            x = nn.Conv(self.ch, (1, 1))(x)
+        return nn.relu(x + y)
+"""
+    assert state("script-wiring-wrong", text) != P
+    assert state("script-wiring-wrong", text.replace("relu(x + y)", "relu(y)")) == P
 
 
 UNET = """
