@@ -126,7 +126,13 @@ def one_never_cleared(source: Script) -> Finding | None:
         owner = source.parents.get(function)
         near = owner if isinstance(owner, ast.ClassDef) else function
         clears = [c for c in of(near, ast.Call) if last_name(c.func) in CLEARS]
-        clears = [c for c in clears if hook_runs_per(source, c) != EPOCH]
+        # where it stands beside the step it runs as often as that, whatever the condition is
+        beside = {id(source.parents.get(source.statement(s) or s)) for s in steps.values()}
+        clears = [
+            c
+            for c in clears
+            if hook_runs_per(source, c) != EPOCH or id(source.parents.get(source.statement(c) or c)) in beside
+        ]
         others = [c for c in source.named(*CLEARS) if c not in clears and hook_runs_per(source, c) != EPOCH]
         cleared = {source.owner(c) for c in clears}
         if others or not cleared <= set(steps) or ".grad = None" in unparse(near):
