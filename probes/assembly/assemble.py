@@ -245,8 +245,11 @@ class _Assembly:
         told = sides.by_file({r.path: r.content.series for r in mine})
         for read in mine:
             rank = layout.rank(read.path)
+            bound = names.of_a_bound(s.raw for s in read.content.series)
             for series in read.content.series:
                 name = names.canonical(series.raw, series.split or told.get(read.path, ""))
+                if series.raw in bound:
+                    name = names.canonical(f"{series.raw}_loss", series.split or told.get(read.path, ""))
                 if name is None and stand_ins.is_rate_by_eta(series):
                     name = "learning_rate"
                 if name is None or (not len(series.values) and not len(series.absent)):

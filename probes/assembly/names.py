@@ -6,6 +6,7 @@ The table stands in rules/porting/series.yaml; this module only looks names up i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -141,6 +142,19 @@ def canonical(raw: str, split: str = "") -> str | None:
         return _term(bare, which or "train")
     quantity = quantities()[name]
     return f"{which or quantity.default}/{name}" if quantity.split else name
+
+
+_BOUND = re.compile(r"(?i)(?:^|[_/. ])(?:(recon(?:s|struction)?)|(kld?|kl_div))$")
+
+
+def of_a_bound(raws: Iterable[str]) -> frozenset[str]:
+    """The terms of a variational autoencoder among names without the word loss: `recon` and `kl`, both there.
+
+    `kl` without the other is how far a policy or a student is from another.
+    """
+    found = [(raw, m) for raw in raws if (m := _BOUND.search(raw)) is not None]
+    both = any(m.group(1) for _, m in found) and any(m.group(2) for _, m in found)
+    return frozenset(raw for raw, _ in found) if both else frozenset()
 
 
 @lru_cache(maxsize=8192)

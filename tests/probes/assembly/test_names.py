@@ -2,7 +2,7 @@
 
 import pytest
 
-from traindoctor.probes.assembly.names import base, canonical, order
+from traindoctor.probes.assembly.names import base, canonical, of_a_bound, order
 
 
 @pytest.mark.parametrize(
@@ -163,3 +163,9 @@ def test_names_that_people_make_up(raw: str, name: str) -> None:
 def test_names_that_only_look_like_them(raw: str) -> None:
     """Bars around something else, and words that only hold such a word, make no name."""
     assert canonical(raw) is None
+
+
+def test_terms_of_a_bound_need_one_another() -> None:
+    """`kl` is a term of a loss beside `recon` alone."""
+    assert of_a_bound(["epoch", "train_recon", "train_kl", "val_loss"]) == {"train_recon", "train_kl"}
+    assert of_a_bound(["loss", "kl", "reward"]) == frozenset()
