@@ -42,6 +42,15 @@ def test_a_test_score_beside_validation(
     assert _state(tested.test_below_validation, made, share=0.9) == untrained
 
 
+def test_the_gain_of_a_ranking_is_from_a_guess_on() -> None:
+    """The first epoch may bring most of it; the test score is that of a guess."""
+    held = series("eval/auc", [0.89, 0.92, 0.93, 0.934])
+    made, good = (run([series("test/auc", [x]), held]) for x in (0.48, 0.91))
+
+    assert _state(tested.test_below_validation, made, share=0.9) == "present"
+    assert _state(tested.test_below_validation, good, share=0.35) == "absent"
+
+
 def test_two_scores_of_two_kinds_are_not_held_against_each_other() -> None:
     made = run([series("test/f1", [0.1]), series("eval/accuracy", RISING)])
 
