@@ -45,10 +45,31 @@ def one_side_turned_back(source: Script) -> Finding | None:
             if mine != theirs and mine[1:] == theirs[1:]:
                 return at(source, node, "prediction and target are turned back to their unit in unlike ways")
             continue
-        rest = other if mine is not None else one
+        rest, back = (other, one) if mine is not None else (one, other)
+        if _TRUTH.match(unparse(back)) and _gathered(source, rest) and (mine or theirs or "")[0] == "+":
+            return at(source, node, "the targets are turned back to their unit, and the predictions are not")
         if _as_predicted(source, rest) and (mine or theirs or "")[0] == "+":
             return at(source, node, "only one of prediction and target is turned back to its unit")
     return ok(source, seen, "prediction and target are turned back alike") if seen is not None else None
+
+
+_TRUTH = re.compile(r"(?i)^(?:y|ys|true|truths?|targets?|gts?|labels?|actual|y_true)$")
+_SAID = re.compile(r"(?i)^(?:p|preds?|predictions?|said|outs?|outputs?|y_?(?:hat|pred))$")
+
+
+def _gathered(source: Script, node: ast.expr) -> bool:
+    """`said = torch.cat(said)`: the answers of all batches, as the model gave them."""
+    if not _SAID.match(unparse(node)):
+        return False
+    made = flow(source).all_given(node)
+    value = made[0].value if made and not made[0].places else None
+    joined = isinstance(value, ast.Call) and last_name(value.func) in (
+        "cat",
+        "concatenate",
+        "hstack",
+        "vstack",
+    )
+    return joined and isinstance(value, ast.Call) and isinstance(value.args[0], ast.Name)
 
 
 def _held_together(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
@@ -70,7 +91,8 @@ def _value(source: Script, node: ast.expr) -> ast.expr | None:
     if not isinstance(node, ast.Name):
         return node
     made = flow(source).all_given(node)
-    return made[0].value if len(made) == 1 and not made[0].places else None
+    one = len(made) == 1 or (bool(made) and node.id in names_in(made[0].value))  # `x = cat(x) * s + m`
+    return made[0].value if one and not made[0].places else None
 
 
 def _turned(source: Script, node: ast.expr) -> tuple[str, str, str] | None:

@@ -142,7 +142,7 @@ def _where_chosen(source: Script) -> Iterator[ast.AST]:
     """Loops over epochs that keep the best, what `fit` is told to watch, and what Lightning validates on."""
     for loop in source.of(ast.For, ast.While):
         outer = any(isinstance(p, (ast.For, ast.While)) for p in source.above(loop))
-        best = any(re.search(r"(?i)best", unparse(c)) for c in of(loop, ast.Compare))
+        best = any(re.search(r"(?i)best", unparse(c)) or _kept_by(source, c) for c in of(loop, ast.Compare))
         if best and not outer and is_learning(source, loop):
             yield loop
     for call in source.calls:
@@ -152,6 +152,17 @@ def _where_chosen(source: Script) -> Iterator[ast.AST]:
     for function in source.of(ast.FunctionDef):
         if function.name == "val_dataloader":
             yield function
+
+
+def _kept_by(source: Script, test: ast.Compare) -> bool:
+    """`if f1 > top: top = f1`: the best one by another name."""
+    block = source.parents.get(test)
+    if not isinstance(block, ast.If) or block.test is not test or len(test.comparators) != 1:
+        return False
+    sides = {unparse(test.left), unparse(test.comparators[0])}
+    return any(
+        isinstance(s, ast.Assign) and {unparse(s.targets[0]), unparse(s.value)} == sides for s in block.body
+    )
 
 
 def _read_outside(

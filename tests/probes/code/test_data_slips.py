@@ -466,6 +466,17 @@ from sklearn.metrics import roc_auc_score
 hat = (prob >= 0.5).astype(int)
 print(roc_auc_score(y[:, seen], {}[:, seen]))
 """
+GATHERED = """
+def measure(loader):
+    said, true = [], []
+    with torch.no_grad():
+        for x, y in loader:
+            said.append(net(x))
+            true.append(y)
+    said = torch.cat(said){}
+    true = torch.cat(true) * sigma + mu
+    return (said - true).abs().mean()
+"""
 FLIPPED = "label = np.flip(label, axis)"
 # without a step of training a text is no training script
 TRAINS = """
@@ -595,6 +606,12 @@ CASES = [
     ("script-training-sees-evaluation", SERIES.format("t - 1:t + m - 1"), SERIES.format("t:t + m")),
     ("script-training-sees-evaluation", KEYS.format("test"), KEYS.format("val")),
     ("script-metric-miscounts", AREA.format("hat"), AREA.format("prob")),
+    ("script-metric-miscounts", GATHERED.format(""), GATHERED.format(" * sigma + mu")),
+    (
+        "script-training-sees-evaluation",
+        RETRIEVAL.format("rate(extract(net, query), extract(net, gallery))").replace("best", "top"),
+        RETRIEVAL.format("rate(extract(net, val), extract(net, val))").replace("best", "top"),
+    ),
     ("script-training-sees-evaluation", AHEAD.format("-24"), AHEAD.format("24")),
 ]
 
