@@ -17,7 +17,7 @@ from ...registry import Finding, View, absent, probe, unknown
 from ...scripts.flow import flow
 from ...scripts.minimised import makers
 from ...scripts.syntax import Script
-from ..shared.checks import at, first, is_constant, ok
+from ..shared.checks import at, first, is_constant, ok, script_and_loss
 from ..shared.nodes import assigned, is_own
 from ..shared.spreads import of_itself
 
@@ -28,12 +28,14 @@ def unsafe_math(view: View) -> Finding:
     return first(view, _unsafe_math, "the scripts hold no arithmetic of their own")
 
 
-@probe("train/loss")
+@probe()
 def unsafe_math_met(view: View, grew: float = 10.0) -> Finding:
     """The loss turns to NaN without growing first, and its logarithm or root has no floor.
 
     Most programs never meet the zero: alone, neither fact says much.
     """
+    if (lacks := script_and_loss(view.run)) is not None:
+        return unknown(lacks)
     values = view.run.series["train/loss"].values
     bad = np.flatnonzero(~np.isfinite(values))
     if not len(bad):

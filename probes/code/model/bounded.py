@@ -13,7 +13,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, absent, probe, unknown
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
-from ..shared.checks import at, first, ok
+from ..shared.checks import at, first, ok, script_and_loss
 
 _BOUNDS = frozenset(("relu", "relu6", "sigmoid", "tanh", "softmax", "hardsigmoid", "hard_sigmoid"))
 _REGRESSIONS = ("mseloss", "l1loss", "smoothl1loss", "huberloss", "mse_loss", "l1_loss", "smooth_l1_loss")
@@ -21,13 +21,15 @@ _SHAPES = ("squeeze", "view", "reshape", "flatten", "float")
 _KERAS = frozenset(("mse", "mae", "mean_squared_error", "mean_absolute_error", "huber", "huber_loss"))
 
 
-@probe("train/loss")
+@probe()
 def output_bounded_met(view: View, progress: float = 0.02, points: int = 5) -> Finding:
     """A regression ends in a ReLU, sigmoid, tanh or softmax, and its loss hardly moves.
 
     Targets that lie outside of what the activation gives cannot be met; where it is saturated or dead, no
     gradient comes back. Where targets are scaled to the same range the loss falls, and nothing is said.
     """
+    if (lacks := script_and_loss(view.run)) is not None:
+        return unknown(lacks)
     curve = shape(view.run.series["train/loss"])
     if curve is None or curve.count < points:
         return unknown(f"fewer than {points} losses")

@@ -55,6 +55,13 @@ def number(view: View, source: Script, node: ast.expr) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
+def script_and_loss(run: Run) -> str | None:
+    """What a check of a script that its training loss must confirm lacks; None where both are there."""
+    if not run.scripts:
+        return NO_SCRIPT
+    return None if "train/loss" in run.series else "the run has no train/loss"
+
+
 def first(view: View, check: Check, nothing: str) -> Finding:
     """Present in any script wins, then absent in any, else unknown with the reason."""
     mine = scripts(view.run)
