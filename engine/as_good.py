@@ -7,7 +7,8 @@ a cause of the named kinds stays below one half, unless something in the run's o
 and smoothed labels raise the training loss itself, so that only what is evaluated tells of their harm. Nor is
 a choice a fault (another optimizer, another loss, a layer that is kept as it is, fewer epochs) that costs no
 more than choices do: of those only a metric far below the benchmark's tells, or a place in the script that is
-wrong by itself. And where all of the end is as good, a steady pace alone is no harm: it arrived.
+wrong by itself; that code differs is none. And where all of the end is as good, a steady pace alone is no
+harm: it arrived.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _shows(rules: RuleBase, belief: Belief, cause: str, given: AsGood) -> bool:
     } & graph.adj.keys()
     areas = given.shown | given.shown_of.get(cause, frozenset())
     arrived = bool(given.asks) and all(belief.states.get(s) is State.ABSENT for s in given.asks)
-    harmless = given.pace if arrived else frozenset()
+    harmless = given.differs | (given.pace if arrived else frozenset())
     below = speaking.union(*(descendants(graph, node) for node in speaking))
     return any(
         belief.states.get(s) is State.PRESENT and rules.symptoms[s].area in areas

@@ -191,8 +191,9 @@ def _as_good(scale: Entry[ScaleFile], check: Checker) -> AsGood | None:
     asks_of, shown_of = (
         {cause: frozenset(named) for cause, named in mine.items()} for mine in (given.asks_of, given.shown_of)
     )
-    for symptom in given.pace:
-        check.reference(scale, ("as_good", "pace"), "symptom", symptom)
+    for key, symptoms in (("pace", given.pace), ("differs", given.differs)):
+        for symptom in symptoms:
+            check.reference(scale, ("as_good", key), "symptom", symptom)
     return AsGood(
         frozenset(given.asks),
         frozenset(given.kinds),
@@ -201,6 +202,7 @@ def _as_good(scale: Entry[ScaleFile], check: Checker) -> AsGood | None:
         asks_of,
         shown_of,
         frozenset(given.pace),
+        frozenset(given.differs),
     )
 
 

@@ -115,6 +115,7 @@ class AsGoodEntry(Strict):
     asks_of: dict[str, tuple[str, ...]] = {}
     shown_of: dict[str, tuple[str, ...]] = {}
     pace: tuple[str, ...] = ()
+    differs: tuple[str, ...] = ()
 
 
 class SilenceEntry(Strict):

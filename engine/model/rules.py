@@ -227,6 +227,7 @@ class AsGood:
     asks_of: Mapping[str, frozenset[str]] = field(default_factory=dict)  # cause -> what it is asked instead
     shown_of: Mapping[str, frozenset[str]] = field(default_factory=dict)  # cause -> areas beside `shown`
     pace: frozenset[str] = frozenset()  # symptoms that show no harm where all of `asks` is absent
+    differs: frozenset[str] = frozenset()  # symptoms that tell a difference and no harm
 
 
 @dataclass(frozen=True, slots=True)

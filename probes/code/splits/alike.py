@@ -390,10 +390,31 @@ def _is_assigned(source: Script, stem: str, split: str) -> bool:
     wanted = stem.replace("*", split).split(".")[0]
     named: Iterable[ast.Name | ast.Attribute] = source.of(ast.Name, ast.Attribute)
     if stem == "*":  # `val` beside a method `train()` is a value; `train` must hold something, too
+        if _is_printed_number(source, wanted):
+            return False
         named = [n for n in named if isinstance(n.ctx, ast.Store)]
         if any(a.arg.lower() == wanted for a in source.of(ast.arg)):
             return True
     return any((n.id if isinstance(n, ast.Name) else n.attr).lower() == wanted for n in named)
+
+
+_AS_NUMBER = re.compile(r"[\d.,+ ]*[efgEG%]")
+
+
+def _is_printed_number(source: Script, name: str) -> bool:
+    """`f"val={val:.4f}"`, `val = loss.item()`: the figure of an evaluation, not its data."""
+    for shown in source.of(ast.FormattedValue):
+        spec = "".join(str(p.value) for p in of(shown.format_spec, ast.Constant)) if shown.format_spec else ""
+        if (
+            isinstance(shown.value, ast.Name)
+            and shown.value.id.lower() == name
+            and _AS_NUMBER.fullmatch(spec)
+        ):
+            return True
+    given = [n.value for n in source.of(ast.Assign) for t in n.targets if unparse(t).lower() == name]
+    return bool(given) and all(
+        isinstance(v, ast.Call) and last_name(v.func) in ("item", "float") for v in given
+    )
 
 
 def _taken_from(source: Script, stem: str, split: str, other: str, node: ast.AST) -> bool:

@@ -44,6 +44,13 @@ for images, y in train_loader:
     loss.backward()
     optimizer.step()
 """
+SCALED = """
+train, valid = load()
+mean, std = train.mean(0), train.std(0)
+train = (train - mean) / std
+val = loss_of(net(valid), valid)
+print(f"val={val:.4f}")
+"""
 INPUTS = [
     (PRESENT, "train_x = train_x / 255\nval_x = val_x.float()"),
     (PRESENT, "valid_set.spectra += 3.0\ntrain_set.masking = 8"),
@@ -62,6 +69,8 @@ INPUTS = [
     (UNKNOWN, FLAG.format(body="if train:\n        x = x + torch.randn_like(x)")),
     (UNKNOWN, FLAG.format(body="x = random_crop(x) if train else center_crop(x)")),
     (UNKNOWN, FLAG.format(body="if train:\n        x = x[:100]")),
+    (PRESENT, SCALED),
+    (ABSENT, SCALED + "valid = (valid - mean) / std\n"),  # `val` is a figure, no data
     (UNKNOWN, "val_loss = 0\ntrain_loss = 0\nval_loss = val_loss / n"),
     (PRESENT, LOOPS.format(mine="images.float() / 255", other="images.float()")),
     (PRESENT, LOOPS.format(mine="images", other="normalize(images, mean, std)")),
