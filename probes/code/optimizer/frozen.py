@@ -66,7 +66,8 @@ def _freezes(source: Script) -> Finding | None:
             and not _aside(mine, owner)
             and not _optional(source, node)
         ):
-            if not _wrapped(source, node) and not _rate_of_zero(source, node):
+            spared = (_wrapped, _rate_of_zero, _loaded_before)
+            if not any(check(source, node) for check in spared):
                 seen.append(node)
     if seen and reopened:
         return None  # what is frozen at first may train later
@@ -127,6 +128,21 @@ def _parts(node: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
     for part in of(node, ast.Name, ast.Attribute):
         if isinstance(part, ast.Name) or unparse(part.value) == "self":
             yield part
+
+
+def _loaded_before(source: Script, node: ast.AST) -> bool:
+    """`net.encoder.load_state_dict(...)`, then its parameters: a part that was trained elsewhere is kept."""
+    frozen = [unparse(p.iter) for p in source.above(node) if isinstance(p, ast.For)]
+    statement = source.statement(node)
+    frozen += [unparse(statement)] if statement is not None else []
+    around, line = source.function_around(node), getattr(node, "lineno", 0)
+    loaded = [
+        source.owner(c)
+        for c in source.named("load_state_dict")
+        if c.lineno < line and source.function_around(c) is around
+    ]
+    parts = [f"{owner}." for owner in loaded if "." in owner.removeprefix("self.")]
+    return any(text.startswith(part) for text in frozen for part in parts)
 
 
 def _rate_of_zero(source: Script, node: ast.AST) -> bool:

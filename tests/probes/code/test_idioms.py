@@ -236,6 +236,17 @@ def test_a_copy_of_the_model_that_is_frozen_where_it_is_made_is_no_frozen_part()
     assert states == [State.ABSENT, State.PRESENT]
 
 
+def test_a_part_that_is_loaded_before_it_is_frozen_is_kept_on_purpose() -> None:
+    """Weights of another training are put into a part, and stay; later or elsewhere that says nothing."""
+    load = "model.body.load_state_dict(torch.load('body.pt'))"
+    freeze = "model.body.embed.requires_grad_(False)"
+    other = load.replace("body.load", "head.load")
+
+    ways = (f"{load}\n    {freeze}", f"{freeze}\n    {load}", f"{other}\n    {freeze}")
+    states = [readings(fill(FUNCTIONS, FREEZE=t))["script-freezes-parameters"].state for t in ways]
+    assert states == [State.ABSENT, State.PRESENT, State.PRESENT]
+
+
 SUMMED = """\
 import torch
 from torch import nn
