@@ -335,6 +335,8 @@ class Reader:
         chosen = condition(self, key, "", held, env, depth - 1)
         if chosen is not None:
             return within(held, chosen)
+        if isinstance(key, ast.Call) and last_name(key.func) in ("isin", "is_in", "between"):
+            return None  # some rows of the table: which, is not known
         index = self.rows_in(key, env, depth - 1)
         if index is None or held is None:
             return None

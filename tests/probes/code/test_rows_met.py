@@ -350,3 +350,19 @@ def test_what_a_function_without_gradients_is_given_is_not_learned_from() -> Non
     text = HEAD + SCORED.replace("QUIET", "with torch.no_grad()")
     assert state(SEES, text) != "present"
     assert state(SEES, text.replace("rng.choice(train, 64)", "gallery[step % 100 :]")) == "present"
+
+
+def test_rows_that_are_chosen_by_unknown_groups_are_not_all_rows() -> None:
+    """`df[df["buoy"].isin(groups["train"])]`: some rows, whose figures say nothing of those held out."""
+    text = """
+def setup(path):
+    df = pd.read_parquet(path)
+    buoys = np.sort(df["buoy"].unique())
+    n = len(buoys)
+    groups = {"train": buoys[: int(0.7 * n)], "val": buoys[int(0.7 * n):]}
+    base = df[df["buoy"].isin(groups["train"])]
+"""
+    source = Script("train.py", text, ast.parse(text))
+    base = next(n for n in source.of(ast.Assign) if ast.unparse(n.targets[0]) == "base")
+    found = Reader(source).rows(base.value)
+    assert found is None or not found.whole
