@@ -14,13 +14,14 @@ from ..registry import Finding, View, absent, place, present, unknown
 from ..run import Floats, Run, Series
 from . import situation, stats
 from .judging import probe
+from .metrics import finite
 from .situation import metric
 
 BLOCKS = 20
 
 
 def _finite(series: Series | None) -> Floats:
-    return np.empty(0) if series is None else series.values[np.isfinite(series.values)]
+    return np.empty(0) if series is None else finite(series)
 
 
 def _at(series: Series, point: int) -> dict[str, Any]:

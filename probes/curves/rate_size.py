@@ -298,7 +298,7 @@ def lr_very_small(view: View, adam: float, sgd: float) -> Finding:
     Policies are trained further by returns and preferences with rates of 1e-6 and less (the default of GRPO
     and DPO in TRL; 5e-7 in the recipe of Zephyr): there the limit is `_OF_POLICIES` times as high.
     """
-    why = situation.reinforced(view.run) or situation.preferred(view.run)
+    why = situation.moves_a_policy(view.run)
     found = _below(view, adam, sgd, "far below what is used")
     if why is None or found.state is not State.PRESENT:
         return found
@@ -317,7 +317,7 @@ def lr_small(view: View, adam: float, sgd: float) -> Finding:
         return unknown(f"{trained}: small learning rates are usual there")
     if any(_LOADS_MODEL.search(text) for text in view.run.scripts.values()) and _peak(view.run) is not None:
         return unknown("a script trains a pretrained model further: small learning rates are usual there")
-    why = situation.reinforced(view.run) or situation.preferred(view.run)
+    why = situation.moves_a_policy(view.run)
     if why and _peak(view.run) is not None:
         return unknown(f"{why}: small learning rates are usual there")
     found = _below(view, adam, sgd, "below what untrained models are trained with")

@@ -185,6 +185,11 @@ def preferred(run: Run) -> str | None:
     return "a policy is trained by preferences" if told else None
 
 
+def moves_a_policy(run: Run) -> str | None:
+    """Say that a policy is trained, by its return or by preferences; None where neither is told."""
+    return reinforced(run) or preferred(run)
+
+
 def bottomless(series: Series) -> str | None:
     """Say that a loss runs away below zero, where no level is left to jump from; None where it does not.
 
