@@ -9,10 +9,10 @@ symptoms that were looked at. And a threshold tells of a value only on which sid
 value of a symptom stands among those of recorded runs is weighed as well. All this weighs rivals against
 each other, by no more than `most`: symptoms that come together are no independent witnesses. What is said of
 rivals is no reason to expect fewer faults, so `balance` of what the sum of all probabilities loses or gains
-is given back to all causes alike. A cause that
-the links alone leave well below one half stays below it, so that no run is alarmed by numbers for which there
-is no sentence. One that they bring near it may cross it in a recorded run (of programs left out of the fit it
-was the right one in nine of ten).
+is given back to all causes alike. A cause that the links alone leave well below one half stays below it, so
+that no run is alarmed by numbers for which there is no sentence. One that they bring near it may cross it in
+a recorded run (of programs left out of the fit it was the right one in nine of ten). Of a kind of training
+that no recorded run is (known by an area in `unlike`) they say nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def added(
     `before` are log-odds that something else beside the network adds to causes, `values` what was measured.
     """
     given = rules.experience
-    if given is None:
+    if given is None or given.unlike & looked_at(rules, belief.states):
         return {}
     total: dict[str, float] = {}
     for weights in _speaking(rules, given, belief.states, values):

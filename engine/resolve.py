@@ -223,7 +223,8 @@ def _experience(layer: Layer, check: Checker) -> Experience | None:
             check.reference(entry, ("graded", symptom, "weights", cause), "cause", cause)
     graded = {s: Graded(tuple(g.at), tuple(g.stands), g.weights) for s, g in entry.spec.graded.items()}
     spec = entry.spec
-    return Experience(spec.weights, spec.most, spec.looked, spec.where, graded, spec.balance)
+    unlike = frozenset(spec.unlike)
+    return Experience(spec.weights, spec.most, spec.looked, spec.where, graded, spec.balance, unlike)
 
 
 def _silence(scale: ScaleFile) -> Silence | None:

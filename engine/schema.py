@@ -166,6 +166,7 @@ class ExperienceFile(Strict):
     `looked`: area -> cause -> log-odds, where symptoms of the area could be told and some of `where`.
     `graded`: symptom -> what its value adds, where some of `where` could be told.
     `balance`: how much of the sum of probabilities is given back to all causes alike.
+    `unlike`: areas of kinds of training that no recorded run is; where one is known, nothing is added.
     """
 
     estimated_from: Text
@@ -175,6 +176,7 @@ class ExperienceFile(Strict):
     where: str = ""
     graded: dict[NodeId, GradedEntry] = Field(default_factory=dict)
     balance: Annotated[float, Field(ge=0, le=1)] = 0.0
+    unlike: list[str] = Field(default_factory=list)
 
 
 class SourcesFile(Strict):

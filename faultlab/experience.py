@@ -51,6 +51,7 @@ MOST = 1.5  # nats by which a cause is moved at most: for programs left out more
 BALANCE = 0.5  # of the sum of probabilities given back: with all of it more was said, and less of it right
 AREAS = frozenset({"loss", "script", "benchmark", "edits"})  # a curve, a script, a benchmark, and its script
 WHERE = "loss"  # the one of which every recorded run shows something
+UNLIKE = "policies"  # areas of kinds of training that the lab does not have
 LOOKED = "looked:"  # begins the name of a column that says that an area was looked at
 ROUNDS = 30  # of Newton's method; it settles in far fewer
 
@@ -219,7 +220,7 @@ def page(fitted: Fitted, views: Sequence[Seen]) -> str:
         "# Written by faultlab/experience.py; do not edit. engine/experience.py says what it is used for.\n"
         f"estimated_from: fault lab, dev half ({faulty} views of faulty runs, {len(views) - faulty}"
         f" of healthy ones, {programs} programs); ridge logistic regression beside the links\n"
-        f"most: {MOST:g}\nbalance: {BALANCE:g}\nwhere: {WHERE}\n"
+        f"most: {MOST:g}\nbalance: {BALANCE:g}\nwhere: {WHERE}\nunlike: [{UNLIKE}]\n"
         + "".join(f"{part}:\n{rows}" for part, rows in parts.items())
     )
 

@@ -164,6 +164,7 @@ MODULES = (
     "curves.residuals",
     "curves.restarted",
     "curves.rounding",
+    "curves.sampled",
     "curves.scaler",
     "curves.stuck",
     "curves.tested",

@@ -250,6 +250,7 @@ class Experience:
     where: str = ""  # area that all recorded runs show
     graded: Mapping[str, Graded] = field(default_factory=dict)  # symptom -> what its value adds
     balance: float = 0.0  # share of what keeps the sum of all probabilities that is given back
+    unlike: frozenset[str] = frozenset()  # areas of kinds of training that no recorded run is
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,14 @@ from .metrics import finite
 from .situation import metric
 
 BLOCKS = 20
+FALLS = 3.0  # times the scatter of its levels: a return that lies so much lower has fallen
 
 
 def _finite(series: Series | None) -> Floats:
     return np.empty(0) if series is None else finite(series)
 
 
-def _at(series: Series, point: int) -> dict[str, Any]:
+def at_finite(series: Series, point: int) -> dict[str, Any]:
     """The place of one of the finite points."""
     kept = np.flatnonzero(np.isfinite(series.values))
     return {
@@ -34,7 +35,8 @@ def _at(series: Series, point: int) -> dict[str, Any]:
     }
 
 
-def _thirds(values: Floats) -> list[float]:
+def thirds(values: Floats) -> list[float]:
+    """The medians of the thirds of a course."""
     return [float(np.median(part)) for part in np.array_split(values, 3)]
 
 
@@ -65,14 +67,14 @@ def policy_update_far(view: View, kl: float = 0.2, clipped: float = 0.5, points:
         values = _finite(series)
         if series is None or len(values) < points:
             continue
-        thirds = _thirds(values)
-        most = int(np.argmax(thirds))
-        rest = {"value": round(thirds[most], 4), "threshold": level}
-        words = f"the median of {series.raw} over a third of the run is {thirds[most]:.3g}"
-        if thirds[most] >= level:
+        levels = thirds(values)
+        most = int(np.argmax(levels))
+        rest = {"value": round(levels[most], 4), "threshold": level}
+        words = f"the median of {series.raw} over a third of the run is {levels[most]:.3g}"
+        if levels[most] >= level:
             start = len(np.concatenate(np.array_split(values, 3)[:most])) if most else 0
             return present(
-                f"{words}; updates that hold stay far below {level:g}", **rest, **_at(series, start)
+                f"{words}; updates that hold stay far below {level:g}", **rest, **at_finite(series, start)
             )
         seen = seen or absent(f"at most: {words}", series=(series.name,), **rest)
     return seen or unknown("neither the divergence of an update nor the share that is clipped was logged")
@@ -100,16 +102,16 @@ def policy_entropy_gone(view: View, share: float = 0.02, points: int = 15) -> Fi
     seen: dict[str, Any] = {"value": float(f"{last / first:.3g}"), "threshold": share}
     if last > share * first:
         return absent(words, series=(series.name,), **seen)
-    better = _gain(_finite(returns))
+    better = gain(_finite(returns))
     if better > 1:
         return absent(f"{words}, and {returns.name} has risen", series=(series.name, returns.name), **seen)
     gone = int(np.argmax(values <= share * first))
     return present(
-        f"{words} while {returns.name} is no better than at the start", **seen, **_at(series, gone)
+        f"{words} while {returns.name} is no better than at the start", **seen, **at_finite(series, gone)
     )
 
 
-def _gain(values: Floats) -> float:
+def gain(values: Floats) -> float:
     """By how many times the scatter of its levels the last third of a return lies above its first."""
     levels = _levels(values)
     third = max(1, len(levels) // 3)
@@ -136,12 +138,37 @@ def return_never_rises(view: View, points: int = 30) -> Finding:
         return unknown(f"{words}: it may have been at its ceiling from the start")
     if float(np.max(levels)) - first > 3 * stats.noise(levels) and last < float(np.max(levels)):
         return absent(f"{words}, and {np.max(levels):.4g} in between", **seen)
-    gain = _gain(values)
-    if gain > 1:
+    risen = gain(values)
+    if risen > 1 or risen <= -FALLS:
         return absent(words, **seen)
-    if gain > 0.5:  # about one standard error of the difference
+    if risen > 0.5:  # about one standard error of the difference
         return unknown(f"{words}: whether that is a rise or chance cannot be told", **seen)
-    return present(words, value=seen["value"], **_at(returns, len(values) - 1))
+    return present(words, value=seen["value"], **at_finite(returns, len(values) - 1))
+
+
+@probe()
+def return_falls(view: View, points: int = 30) -> Finding:
+    """The last third of the return lies clearly below the first, and it was no higher in between.
+
+    What learns nothing earns what it earned; what earns less was driven away from it.
+    """
+    returns = _return(view.run)
+    values = _finite(returns)
+    if returns is None:
+        return unknown("no policy is trained by a return here")
+    if len(values) < points:
+        return unknown(f"{returns.name} has {len(values)} points; {points} are needed")
+    levels = _levels(values)
+    third = max(1, len(levels) // 3)
+    first, last = float(np.mean(levels[:third])), float(np.mean(levels[-third:]))
+    words = f"{returns.name} is {first:.4g} over the first third and {last:.4g} over the last"
+    seen: dict[str, Any] = {"value": round(last - first, 6), "series": (returns.name,)}
+    scatter = stats.noise(levels)
+    if float(np.max(levels)) - max(float(levels[0]), float(levels[1])) > 3 * scatter:
+        return absent(f"{words}, and {np.max(levels):.4g} in between", **seen)
+    if gain(values) > -FALLS:
+        return absent(words, **seen)
+    return present(words, value=seen["value"], **at_finite(returns, len(values) - 1))
 
 
 @probe()
@@ -169,7 +196,7 @@ def return_lost(
     scatter = max(stats.noise(values) / max(1.0, len(values) / len(levels)) ** 0.5, 1e-12)
     if best < len(levels) - tail and rise > least * scatter and kept <= left:
         top = min(len(values) - 1, round((best + 0.5) * len(values) / len(levels)))
-        return present(words, **seen, **_at(returns, top))
+        return present(words, **seen, **at_finite(returns, top))
     return absent(words, series=(returns.name,), **seen)
 
 
@@ -195,8 +222,54 @@ def policy_leaves_reference(
     seen: dict[str, Any] = {"value": float(f"{last:.4g}"), "threshold": nats}
     if last >= nats and last >= times * max(usual, 1e-6):
         far = int(np.argmax(values >= max(nats, times * usual)))
-        return present(words, **seen, **_at(series, far))
+        return present(words, **seen, **at_finite(series, far))
     return absent(words, series=(series.name,), **seen)
+
+
+@probe()
+def kl_negative(view: View, nats: float = 1.0, points: int = 6) -> Finding:
+    """The divergence from the reference is below -`nats` over a third of the run; a true one never is.
+
+    The estimate (the mean of the log-ratio) is so where answers are not drawn from the policy itself: by
+    another temperature, from the best few tokens, or forced to go on where the policy would have ended.
+    """
+    series = view.run.series.get("kl")
+    values = _finite(series)
+    if series is None or situation.reinforced(view.run) is None:
+        return unknown("no divergence from a reference policy was logged")
+    if len(values) < points:
+        return unknown(f"{series.name} has {len(values)} points; {points} are needed")
+    levels = thirds(values)
+    least = min(levels)
+    words = f"the median of {series.raw} over a third of the run is {least:.3g}"
+    seen: dict[str, Any] = {"value": float(f"{least:.4g}"), "threshold": -nats}
+    if least <= -nats:
+        return present(words, **seen, **at_finite(series, int(np.argmax(values <= -nats))))
+    return absent(f"at the least: {words}", series=(series.name,), **seen)
+
+
+@probe()
+def value_explains_nothing(view: View, points: int = 15) -> Finding:
+    """Over the last third values foretell returns no better than their mean does, and these do not rise.
+
+    The explained variance is 1 for a value function that knows the return, 0 for a constant, less for worse.
+    """
+    run = view.run
+    returns = _return(run)
+    series = run.series.get("value_explained")
+    values = _finite(series)
+    if series is None or returns is None or min(len(values), len(_finite(returns))) < points:
+        return unknown("no course of both the return and the variance of it that the value function explains")
+    last = thirds(values)[-1]
+    words = f"{series.raw} is {last:.3g} over the last third"
+    seen: dict[str, Any] = {"value": round(last, 4), "threshold": 0.0}
+    if last > 0:
+        return absent(words, series=(series.name,), **seen)
+    if gain(_finite(returns)) > 1:
+        return absent(f"{words}, and {returns.name} has risen", series=(series.name, returns.name), **seen)
+    return present(
+        f"{words} while {returns.name} does not rise", **seen, **at_finite(series, len(values) - 1)
+    )
 
 
 @probe()
@@ -224,7 +297,7 @@ def rewards_never_differ(view: View, share: float = 0.9, points: int = 10) -> Fi
         if risen:
             return unknown(f"{words}; {returns.name} has risen", **seen)
         return present(
-            f"{words}, and {returns.name} does not rise", **seen, **_at(series, int(np.argmax(alike)))
+            f"{words}, and {returns.name} does not rise", **seen, **at_finite(series, int(np.argmax(alike)))
         )
     return absent(words, series=(series.name,), **seen)
 
@@ -245,7 +318,7 @@ def preference_rewards_zero(view: View, points: int = 5) -> Finding:
     seen: dict[str, Any] = {"value": float(f"{most:.3g}"), "threshold": 0.0}
     if most > 0:
         return absent(words, series=(chosen.name, refused.name), **seen)
-    return present(f"{words} at all {len(both[0])} points", **seen, **_at(chosen, len(both[0]) - 1))
+    return present(f"{words} at all {len(both[0])} points", **seen, **at_finite(chosen, len(both[0]) - 1))
 
 
 @probe()
@@ -263,7 +336,7 @@ def chosen_answers_lost(view: View, reward: float = -10.0, points: int = 8) -> F
     words = f"the reward of preferred answers ({series.raw}) ends at {last:.3g}"
     seen: dict[str, Any] = {"value": float(f"{last:.4g}"), "threshold": reward}
     if last <= reward:
-        return present(words, **seen, **_at(series, int(np.argmax(values <= reward))))
+        return present(words, **seen, **at_finite(series, int(np.argmax(values <= reward))))
     return absent(words, series=(series.name,), **seen)
 
 
@@ -285,4 +358,4 @@ def preferences_by_heart(view: View, accuracy: float = 0.98, margin: float = 8.0
     held = run.series.get("eval/preference_accuracy")
     if held is not None and len(_finite(held)) and float(_finite(held)[-1]) >= 0.95:
         return absent(f"{words}, and held-out pairs are told apart as well", series=(right.name,), **seen)
-    return present(words, **seen, **_at(far, int(np.argmax(_finite(far) >= margin))))
+    return present(words, **seen, **at_finite(far, int(np.argmax(_finite(far) >= margin))))

@@ -69,6 +69,15 @@ def test_nothing_is_learnt_from_runs_for_what_is_no_run(base: RuleBase) -> None:
     assert experience.NAME not in hypotheses(taught, warm=State.ABSENT)["a.y"].contributions
 
 
+def test_nothing_is_learnt_for_a_kind_of_training_that_was_not_recorded(base: RuleBase) -> None:
+    """Where an area is known that no recorded run shows, even a present symptom adds nothing."""
+    area = base.symptoms["warm"].area
+    for unlike, added in ((frozenset({area}), None), (frozenset({"elsewhere"}), 1.5)):
+        taught = replace(base, experience=Experience({"warm": {"a.y": 1.5}}, 2.0, unlike=unlike))
+        found = hypotheses(taught, warm=State.PRESENT)
+        assert found["a.y"].contributions.get(experience.NAME) == (added and pytest.approx(added))
+
+
 def test_values_count_by_where_they_stand(base: RuleBase) -> None:
     """A known value adds by its place among recorded runs, whatever its state; an unread one nothing."""
     area = base.symptoms["warm"].area

@@ -53,6 +53,17 @@ def grpo(reward: np.ndarray, spread: np.ndarray, kl: np.ndarray) -> Run:
     )
 
 
+def rlhf(kl: np.ndarray, returns: np.ndarray = RISING, explained: np.ndarray = T) -> Run:
+    return run(
+        [
+            series("train/loss", 5 + RNG.standard_normal(N)),
+            series("train/reward", returns, raw="objective/scores"),
+            series("kl", kl, raw="objective/kl"),
+            series("value_explained", explained, raw="critic/vf_explained_var"),
+        ]
+    )
+
+
 def dpo(chosen: np.ndarray, margin: np.ndarray, right: float = 0.75) -> Run:
     return run(
         [
@@ -81,6 +92,11 @@ PAIRS = dpo(-0.5 * T, 1.5 * T)
         ("policy-entropy-gone", ppo(FLAT, entropy=GONE), ppo(RISING, entropy=GONE)),
         ("return-never-rises", ppo(FLAT), ppo(RISING)),
         ("return-lost", ppo(LOST), ppo(RISING)),
+        ("return-falls", ppo(RISING[::-1]), ppo(FLAT)),
+        ("return-falls", ppo(RISING[::-1]), ppo(LOST)),  # it was higher in between
+        ("kl-negative", rlhf(-2 - 10 * T), rlhf(0.3 * RNG.standard_normal(N))),
+        ("value-explains-nothing", rlhf(T, FLAT, -0.02 - 0.1 * T), rlhf(T, FLAT)),
+        ("value-explains-nothing", rlhf(T, FLAT, -0.02 - 0.1 * T), rlhf(T, RISING, -0.02 - 0.1 * T)),
         ("policy-leaves-reference", grpo(LEARNS, ZEROS + 0.3, AWAY), USUAL),
         ("rewards-never-differ", grpo(ZEROS, ZEROS, NEAR), USUAL),
         ("preference-rewards-zero", dpo(ZEROS, ZEROS), PAIRS),
@@ -102,6 +118,7 @@ def test_policies(symptom: str, sick: Run, well: Run) -> None:
     [
         ("return-never-rises", ppo(np.full(N, 0.97))),  # at its ceiling from the start
         ("return-never-rises", ppo(FLAT[:10])),
+        ("return-falls", ppo(FLAT[:10])),
         (
             "rewards-never-differ",
             grpo(np.r_[np.zeros(N // 2), np.ones(N // 2)], ZEROS, NEAR),
