@@ -9,12 +9,14 @@ import numpy as np
 from .explain import posteriors, with_state
 from .graph import Path
 from .infer import Belief, Floats, applies, sigmoid, up_of
-from .model import Evidence, NextCheck, Reading, Remedy, RuleBase, Scalar, State, Symptom
+from .model import Evidence, Hypothesis, NextCheck, Reading, Remedy, RuleBase, Scalar, State, Symptom
 from .words import listed, percent
 from .workflow import Order
 
 LEADING = 8  # causes whose uncertainty counts
 IN_QUESTION = 0.03  # probability from which a cause is worth a look
+ANSWER = 0.5  # probability from which a cause is named as the answer
+RAISED = 1.5  # times its prior, from which a cause has something that speaks for it
 MOST = 8  # checks that are worth listing
 MIN_GAIN = 0.01  # bits
 BAND = 0.1  # share by which two checks may differ and still promise about the same
@@ -22,6 +24,18 @@ TELLING = 0.2  # change of log-odds that is worth a word
 LACKS_BENCHMARK = "--benchmark"  # what a reading says that only lacks the benchmark
 FIND_BENCHMARK = 15.0  # minutes to find a fit benchmark and fetch its directory
 AT_ONCE = 16  # what-if questions per call: they share the arrows that have to be iterated
+
+
+def in_question(hypotheses: Sequence[Hypothesis]) -> list[str]:
+    """Return the causes whose uncertainty counts, from all in their order.
+
+    Where one is the answer, those that nothing seen speaks for are out of question, common as they are:
+    a run of operator dumps alone is not asked for its learning rate.
+    """
+    first = [h for h in hypotheses[:LEADING] if h.probability >= IN_QUESTION]
+    if first and first[0].probability >= ANSWER:
+        return [h.cause for h in first if h.probability > RAISED * h.prior]
+    return [h.cause for h in first]
 
 
 def remedies(

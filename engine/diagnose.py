@@ -88,9 +88,9 @@ def diagnose(
     probability = caution.believed(belief, given)
     work = _Work(rules, findings, belief, beside, probability, _all_paths(rules), facts)
     order = ranked(rules, probability)
-    leading = [c for c in order[: advise.LEADING] if probability[c] >= advise.IN_QUESTION]
     names = {checklist, *(s.checklist for flow in rules.flows for s in flow.steps if s.checklist)}
     hypotheses = work.hypotheses(order)
+    leading = advise.in_question(hypotheses)
     reasons = first_reasons(hypotheses)
     checked = {name: check_all(rules, name, findings, probability, reasons) for name in sorted(names)}
     return Diagnosis(

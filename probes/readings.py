@@ -188,6 +188,7 @@ MODULES = (
     "data_lists",
     "events",
     "operators.checks",
+    "operators.ckpt_compare",
     "operators.config_check",
     "operators.dumps",
     "operators.falls",

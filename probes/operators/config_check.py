@@ -2,6 +2,7 @@
 
 `dataset/step<n>/rank<r>/dataset.json` and `weights/step<n>/rank<r>/weight.json` hold max, min, mean and norm
 by name. The tool itself asks for equal figures, which two devices never have; here their scale counts.
+What it says of both sides' launch lines stands in `result.xlsx`, sheet `hyperparameters`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from functools import lru_cache
 from typing import Any
 
 from ...engine.model import Place
+from .. import settings as names
 from ..assembly import roles
 from ..files import RunFile
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
 from ..tensors.layout import numbered
+from ..tensors.names import is_config_check
+from ..tensors.npy import Unreadable
+from ..tensors.sheet import rows
 
 MAX_JSON = 64 * 1024**2
 LEAST = 2  # weights
@@ -112,3 +117,52 @@ def weights_of_other_scale(view: View, ratio: float) -> Finding:
         more = f" ({off[0]}: norm {mine['norm']:.4g}, in the benchmark {theirs['norm']:.4g})"
         return present(text + more, value=len(off), where=(Place(found[0].path),))
     return absent(text, value=len(off))
+
+
+def _differing(run: Run) -> tuple[str, list[tuple[str, str, str]]] | None:
+    """The file, and the hyperparameters that it says differ: name, the run's value, the benchmark's."""
+    for file in run.dump_files:
+        try:
+            if not is_config_check(file):
+                continue
+            table = rows(file, "hyperparameters")
+            header = next(table, [])
+            listed = [dict(zip(header, map(str.strip, cells), strict=False)) for cells in table]
+        except (Unreadable, OSError):
+            continue
+        found = [
+            (
+                row.get("cmp_para") or row.get("bench_para", ""),
+                row.get("cmp_value", ""),
+                row.get("bench_value", ""),
+            )
+            for row in listed
+            if row.get("level", "").lower() == "error" and row.get("bench_para") and row.get("cmp_para")
+        ]
+        return file.path, [
+            f for f in found if _counts(f[0]) and not any(map(_flag, f[1:])) and not names.same(f[1], f[2])
+        ]
+    return None
+
+
+def _counts(name: str) -> bool:
+    told = names.canonical_key(name)
+    return told is not None and told[0] in names.table().hyperparameters
+
+
+def _flag(value: str) -> bool:
+    """The tool takes the next option for the value of a flag: `--bf16 --swiglu` as bf16 = --swiglu."""
+    return value.startswith("--")
+
+
+@probe()
+def settings_differ(view: View) -> Finding:
+    """config_check's own table names hyperparameters with two values."""
+    told = _differing(view.run)
+    if told is None:
+        return unknown("no table of settings (msprobe config_check) lies in the run directory")
+    path, found = told
+    if not found:
+        return absent("config_check finds no hyperparameter with two values", value=0)
+    listed = ", ".join(f"{n} {mine} (benchmark {theirs})" for n, mine, theirs in found[:4])
+    return present(listed, value=len(found), where=(Place(path),))

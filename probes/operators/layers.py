@@ -21,6 +21,7 @@ from ..tensors.npy import Unreadable
 from ..tensors.sheet import rows
 
 LEAST = 3  # parameters on each side of the place
+MOST_GONE = 0.5  # share of the parameters: with more of them the sides have other names
 PURE = 0.9  # share of each side that has to be of one kind
 _Norms = dict[str, float]
 
@@ -140,4 +141,30 @@ def gradients_part(view: View, agree: float, apart: float, signs: float, others:
         f"on the way back gradients agree as far as {names[at]}, and no longer from {names[before]} on",
         step=step,
         value=names[before],
+    )
+
+
+@probe()
+def gradients_gone(view: View) -> Finding:
+    """Parameters whose gradient is zero or missing here at all steps, and never in the benchmark.
+
+    Read are grad_probe's tables and the monitor. Experts are left out: which of them get a token is chance.
+    """
+    mine, theirs = _sides(view)
+    steps = sorted(mine.keys() & theirs.keys())
+    if not steps:
+        return unknown("gradients of single parameters are not there on both sides")
+    trained = [n for n in theirs[steps[0]] if "expert" not in n and all(theirs[s].get(n) for s in steps)]
+    gone = [n for n in trained if not any(mine[s].get(n) for s in steps)]
+    if len(trained) < LEAST or len(gone) > MOST_GONE * len(trained):
+        return unknown(f"{len(gone)} of {len(trained)} names of the benchmark have a gradient here")
+    if not gone:
+        return absent(f"all {len(trained)} parameters that have a gradient in the benchmark have one here")
+    zero = [n for n in gone if n in mine[steps[0]]]
+    how = f"is zero here at all of {len(steps)} steps" if zero else "is not recorded here"
+    return present(
+        f"the gradient of {len(gone)} of {len(trained)} parameters {how}, and not in the benchmark"
+        f" ({(zero or gone)[0]})",
+        value=len(gone),
+        step=steps[0],
     )

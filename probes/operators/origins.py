@@ -6,8 +6,9 @@ from ...engine.model import ComparedOperator, Place
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
 from ..tensors.knowledge import is_fused, knowledge, plain
-from .dumps import NO_DUMP, TO_BLAME, by_bits, comparison, overflowed, repeated, sums_agree
+from .dumps import NO_DUMP, TO_BLAME, by_bits, comparison, overflowed
 from .falls import fallen
+from .twice import other_bits_of_equal
 from .zeros import ALWAYS_FINITE, meets_zero
 
 # They bring a batch into the graph; nothing is computed in them.
@@ -97,16 +98,10 @@ def other_bits(view: View) -> Finding:
 
     All before it agrees in every bit, so both sides are runs of one program on one kind of device.
     """
-    found = comparison(view)
-    apart = found is not None and by_bits(found)
-    if not apart:
-        twice = repeated(view.run)
-        if not isinstance(twice, str) and twice.kind in TO_BLAME and sums_agree(twice):
-            found, apart = twice, True
-    if found is None:
-        return unknown("no operators were compared")
-    if not apart or found.first is None:
-        return unknown(found.verdict)
+    found = other_bits_of_equal(view)
+    if found is None or found.first is None:
+        compared = comparison(view)
+        return unknown("no operators were compared" if compared is None else compared.verdict)
     return present(
         f"{found.first.name} makes other bits of equal bits, and all before it agrees in every bit",
         step=found.first.step,

@@ -223,6 +223,46 @@ def some_weights_apart(view: View) -> Finding:
     return unknown("no weights that train are equal over ranks while others differ")
 
 
+@probe()
+def reduced_apart(view: View) -> Finding:
+    """Gradients differ over ranks after they were exchanged, of weights that are equal over these ranks."""
+    if _layout(view.run):
+        return unknown("the model is split over devices: ranks hold different parts")
+    held = _held(view.run)
+    reduced: dict[int, dict[int, _Weights]] = defaultdict(lambda: defaultdict(dict))
+    for dump in monitored(view.run):
+        if dump.rank is None or dump.step is None:
+            continue
+        for operator in dump.operators:
+            if operator.kind == REDUCED and "expert" not in operator.name.lower():
+                for tensor in operator.outputs:
+                    reduced[dump.step][dump.rank][operator.name] = tensor, dump.path
+    for step, ranks in sorted(reduced.items()):
+        weights = {r: held.get((step, True), {}).get(r, {}) for r in ranks}
+        names = set.intersection(*(set(w) for w in weights.values()))
+        if (
+            len(ranks) < 2
+            or not names
+            or any(_figures(w[n][0]) is None for w in weights.values() for n in names)
+        ):
+            continue
+        shared = set.intersection(*(set(g) for g in ranks.values()))
+        if len(_groups(weights, names)[0]) > 1 or not shared:
+            return unknown("weights differ over ranks: parts of one model?")
+        apart = {n for n in shared if len(_groups(ranks, {n})[0]) == len(ranks)}
+        text = f"at step {step} {len(apart)} of {len(shared)} gradients differ over {len(ranks)} ranks"
+        if len(apart) == len(shared) >= 2:
+            some = min(apart).partition(": ")[2]
+            return present(
+                f"{text} after they were exchanged ({some}), of weights that are equal",
+                value=len(apart),
+                step=step,
+                where=(Place(some, step=step, rank=max(ranks)),),
+            )
+        return absent(text, value=len(apart))
+    return unknown("no gradients of several ranks lie there with the weights that they are of")
+
+
 def _switches(run: Run) -> Iterator[tuple[RunFile, str, str, str]]:
     """Rows of msprobe's comparisons: file, the tensor, and whether run and benchmark want its gradient."""
     for file in run.dump_files:

@@ -45,6 +45,7 @@ TRUST = 90
 MAX_RESULTS = 64 * 1024
 _STATE_KEYS = ("global_step", "max_steps", "is_world_process_zero", "num_train_epochs", "log_history")
 _RESULT_MARKS = re.compile(r'"(?:train|eval|predict|test)_(?:runtime|samples_per_second|steps_per_second)"')
+_SECOND_OBJECT = re.compile(r"\}\s*\{")
 _SETTINGS = {
     "max_steps": "max_steps",
     "num_train_epochs": "num_train_epochs",
@@ -79,7 +80,10 @@ def _is_state(file: RunFile, head: str) -> bool:
 
 
 def _is_results(file: RunFile, head: str) -> bool:
-    return file.size <= MAX_RESULTS and bool(_RESULT_MARKS.search(head)) and "[" not in head
+    """One object of results; many of them are the lines of a log (ms-swift's logging.jsonl)."""
+    if file.size > MAX_RESULTS or "[" in head or _SECOND_OBJECT.search(head):
+        return False
+    return bool(_RESULT_MARKS.search(head))
 
 
 def read(file: RunFile) -> FileContent:

@@ -4,6 +4,9 @@
 any of `min,max,mean,norm,nans,zeros,shape,dtype`. Most files hold one step, so those of a folder are read
 together (`read_folder`). That `norm` is the L2 norm is held against the extremes and the shape beside it:
 it lies between the largest element and the square root of the count times that.
+
+The second version writes `rank_<r>/<monitor>_step<a>-<b>.csv` with the same figures, and what a row is of in
+a column: `vpp_stage,step,module_name,scope[,micro_step]`. `KINDS` are its scopes in the words of the first.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from ._values import number
 FORMAT = "msprobe-monitor"
 GIVES = Gives(
     title="msprobe monitor",
-    files="`grad_reduced_*.csv`, `actv_*.csv`, `param_*.csv`, `exp_avg*.csv` below `<time>-rank<r>-<id>/`",
+    files="`grad_reduced_*.csv`, `actv_*.csv`, `param_*.csv`, `exp_avg*.csv` below `<time>-rank<r>-<id>/`;"
+    " `weight_grad_step*.csv` and its like below `rank_<r>/`",
     lacks="The loss; whether a gradient was taken before or after clipping and unscaling. Gradients become"
     " curves; activations, weights and moments are looked at as a dump is.",
     scalars="some",
@@ -37,6 +41,19 @@ MAX_ROWS = 2_000_000
 MAX_CSV = 256 * 1024**2
 LONG_LINE = 4096
 GRADIENTS = "grad_reduced"
+SECOND = "vpp_stage,step,module_name,scope"  # how a file of the second version begins
+KINDS = {
+    "unreduced": "grad_unreduced",
+    "reduced": GRADIENTS,
+    "forward": "actv",
+    "backward": "actv_grad",
+    "param_origin": "param_origin",
+    "param_updated": "param_updated",
+    "exp_avg": "exp_avg",
+    "exp_avg_sq": "exp_avg_sq",
+}
+_SECOND_NAME = re.compile(r"^(\w+)_step\d+-\d+\.csv$")
+_SECOND_GRADIENTS = "weight_grad"
 _NAME = re.compile(
     r"^(actv|actv_grad|grad_unreduced|grad_reduced|param_origin|param_updated|exp_avg|exp_avg_sq)_\d+-\d+\.csv$"
 )
@@ -68,11 +85,16 @@ class _Gradients:
         rows = _rows(text)
         header = [cell.strip() for cell in next(rows, [])]
         at = {name: i for i, name in enumerate(header)}
+        scope = at.get("scope")
+        if scope is not None and "module_name" in at:
+            at["name"] = at["module_name"]
         if not {"name", "step", "norm"} <= at.keys():
             return
         for row in rows:
             if self.rows >= MAX_ROWS:
                 return
+            if scope is not None and (len(row) <= scope or KINDS.get(row[scope].strip()) != GRADIENTS):
+                continue
             self.rows += 1
             if len(row) == len(header):
                 self._row(row, at)
@@ -126,7 +148,14 @@ def _rows(text: str) -> Iterator[list[str]]:
 
 def sniff(file: RunFile) -> bool:
     """Say whether this is a file of the monitor."""
-    return _NAME.match(file.name) is not None and file.head_text.startswith("vpp_stage,name,step")
+    return is_second(file) or (
+        _NAME.match(file.name) is not None and file.head_text.startswith("vpp_stage,name,step")
+    )
+
+
+def is_second(file: RunFile) -> bool:
+    """Whether the second version of the monitor wrote a file. Raises OSError."""
+    return _SECOND_NAME.match(file.name) is not None and file.head_text.startswith(SECOND)
 
 
 def read(file: RunFile) -> FileContent:
@@ -139,7 +168,12 @@ def read(file: RunFile) -> FileContent:
 
 def by_name(file: RunFile) -> bool:
     """Whether a file is called like one of the monitor's."""
-    return _NAME.match(file.name) is not None and file.size <= MAX_CSV
+    named = _NAME.match(file.name) or _SECOND_NAME.match(file.name)
+    return named is not None and file.size <= MAX_CSV
+
+
+def _of_gradients(file: RunFile) -> bool:
+    return file.name.startswith((GRADIENTS, _SECOND_GRADIENTS))
 
 
 def folders(files: Iterable[RunFile]) -> list[list[RunFile]]:
@@ -160,7 +194,7 @@ def read_folder(
     contents = {file.path: FileContent(FORMAT) for file in files}
     lost: list[tuple[str, str]] = []
     gradients = _Gradients()
-    for file in (f for f in files if f.name.startswith(GRADIENTS)):
+    for file in filter(_of_gradients, files):
         try:
             gradients.add(file.read_text())
         except OSError as error:
@@ -168,7 +202,7 @@ def read_folder(
             del contents[file.path]
     if not gradients.parameters:
         return contents, lost
-    first = next(path for path in contents if path.rpartition("/")[2].startswith(GRADIENTS))
+    first = next(f.path for f in files if _of_gradients(f) and f.path in contents)
     notes: list[str] = []
     series: tuple[Series, ...] = ()
     if gradients.euclidean:

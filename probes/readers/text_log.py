@@ -69,7 +69,7 @@ _TELLING: frozenset[EventKind] = frozenset(
 
 
 # What the software around a training writes into texts of its own (plog, npu-smi), without any metric.
-_TELLING_WARNINGS = frozenset({"versions-unfit", "device-memory"})
+_TELLING_WARNINGS = frozenset({"versions-unfit", "device-memory", "device-test"})
 
 
 def sniff(file: RunFile) -> bool:

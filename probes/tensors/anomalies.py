@@ -1,7 +1,8 @@
 """What msprobe found itself: anomaly_analyze_*.json of overflow_check, and the CSV files of its monitor.
 
 overflow_check: {rank_n: [{op_name, data_info, stack_info}]}. Monitor v1: one CSV per kind of tensor and range
-of steps, `vpp_stage,name,step[,micro_step],min,max,mean,norm,nans,zeros,shape,dtype` (any of the figures).
+of steps, `vpp_stage,name,step[,micro_step],min,max,mean,norm,nans,zeros,shape,dtype` (any of the figures);
+v2 as in readers/msprobe_monitor.py.
 Its own anomaly.json is not used: a healthy run of eight steps has 116 alerts in it (PEERS-ASCEND A1.4).
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 from ..assembly import layout
 from ..files import RunFile
+from ..readers import msprobe_monitor
 from .model import Direction, Dump, Operator, Role, Statistics, Tensor
 from .numbers import type_of
 
@@ -43,7 +45,14 @@ def find(files: Mapping[str, RunFile]) -> Iterator[Dump]:
     for file in files.values():
         if _ANALYSED.match(file.name) and file.size <= MAX_JSON:
             yield from _analysed(file)
-    yield from _monitored([f for f in files.values() if _MONITOR.match(f.name) and f.size <= MAX_CSV])
+    yield from _monitored([f for f in files.values() if _is_monitored(f) and f.size <= MAX_CSV])
+
+
+def _is_monitored(file: RunFile) -> bool:
+    try:
+        return _MONITOR.match(file.name) is not None or msprobe_monitor.is_second(file)
+    except OSError:
+        return False
 
 
 def _analysed(file: RunFile) -> Iterator[Dump]:
@@ -127,22 +136,24 @@ def _monitored(files: list[RunFile]) -> Iterator[Dump]:
     count = 0
     for file in sorted(files, key=lambda f: layout.natural(f.path)):
         match = _MONITOR.match(file.name)
-        if match is None or count > MAX_ROWS:
+        if count > MAX_ROWS:
             continue
-        place, direction = _KINDS[match[1]]
         told = re.search(r"-rank(\d{1,9})-", file.path)
         rank = int(told[1]) if told else layout.rank(file.path)
         try:
             for row in csv.DictReader(io.StringIO(file.read_text().replace("\0", ""))):
                 count += 1
                 step = _float(row.get("step"))
-                if step is None or not row.get("name") or count > MAX_ROWS:
+                kind = match[1] if match else msprobe_monitor.KINDS.get(str(row.get("scope")))
+                name = row.get("name") or row.get("module_name")
+                if step is None or not name or kind is None or count > MAX_ROWS:
                     continue
-                tensor = _row(row)
+                tensor = _row(row, name)
                 if tensor is not None:
+                    place, direction = _KINDS[kind]
                     made = Operator(
-                        f"{match[1]}: {row['name']}",
-                        match[1],
+                        f"{kind}: {name}",
+                        kind,
                         0,
                         direction,
                         outputs=(tensor,),
@@ -158,7 +169,7 @@ def _monitored(files: list[RunFile]) -> Iterator[Dump]:
         yield Dump("msprobe-monitor", "", operators, "pytorch", rank, at, "monitor")
 
 
-def _row(row: Mapping[str, Any]) -> Tensor | None:
+def _row(row: Mapping[str, Any], name: str) -> Tensor | None:
     """One row; None for a placeholder: the input gradient of a first layer is NaN in all figures."""
     figures = [_float(row.get(k)) for k in ("min", "max", "mean", "norm")]
     shape = re.findall(r"\d+", str(row.get("shape") or ""))
@@ -170,7 +181,7 @@ def _row(row: Mapping[str, Any]) -> Tensor | None:
     dtype = type_of(str(row.get("dtype") or ""))
     low, high, mean, norm = figures
     return Tensor(
-        str(row["name"]),
+        name,
         "output",
         "0",
         dtype.name if dtype else "",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from ..files import RunFile
+from ..readers.msprobe_monitor import is_second
 from .ptdbg import is_ptdbg
+from .sheet import peek
 from .torch_h5 import is_torch_h5
 
 # Names that no other tool writes; without one of them nothing is taken for part of a dump.
@@ -27,7 +29,6 @@ _ANALYSED = re.compile(r"^anomaly_analyze_\d+\.json$")  # msprobe overflow_check
 _MONITORED = re.compile(
     r"^(?:actv|actv_grad|grad_unreduced|grad_reduced|param_origin|param_updated|exp_avg|exp_avg_sq)_\d+-\d+\.csv$"
 )
-_COMPARED = re.compile(r"^(?:.*[._-])?(?:compare_)?result[._-].*\.(?:csv|xlsx)$", re.I)  # tools' comparisons
 # msprobe's tests of single operators, and of gradients.
 CHECKED = re.compile(
     r"^(?:(?:accuracy_checking|api_precision_compare)_(?:result|details)\w*|free_benchmark)\.csv$", re.I
@@ -61,11 +62,13 @@ def _by_content(file: RunFile) -> bool:
     if file.name == "fusion_result.json":
         return '"graph_fusion"' in file.head_text or '"ub_fusion"' in file.head_text
     if file.suffix == ".json" and file.name not in RECORDED:
-        return SEARCH in file.head_text[:512]
+        return SEARCH in file.head_text[:512] or is_checkpoint_comparison(file)
     if file.name == "statistic.csv":
         return file.head_text.startswith("Op Type,Op Name,")
     if _MONITORED.match(file.name):
         return file.head_text.startswith("vpp_stage,name,step,")
+    if is_second(file):
+        return True
     if CHECKED.match(file.name):
         return any(c in file.head_text.partition("\n")[0].lower() for c in _CHECK_COLUMNS)
     if file.name in RECORDED:
@@ -76,19 +79,28 @@ def _by_content(file: RunFile) -> bool:
         return file.head_text.startswith("param_name,")
     if file.suffix == ".csv" and SIMILAR.match(file.head_text):
         return True
-    return is_comparison(file)
+    return is_comparison(file) or is_config_check(file)
 
 
 def is_comparison(file: RunFile) -> bool:
-    """Whether a file holds the results of another tool's comparison. Raises OSError."""
-    if not _COMPARED.match(file.name):
+    """Whether a file holds what a tool made of a comparison, whatever it is called. Raises OSError."""
+    if file.suffix not in (".csv", ".xlsx"):
         return False
-    if file.suffix == ".xlsx":  # its header is packed: what it holds shows when it is read
-        return file.name.startswith("compare_result") and file.head.startswith(b"PK")
-    header = file.head_text.partition("\n")[0]
+    header = peek(file) if file.suffix == ".xlsx" else file.head_text.partition("\n")[0]
     return ("NPU Name" in header and "Bench Name" in header) or (
         "TensorIndex" in header and "CosineSimilarity" in header
     )
+
+
+def is_checkpoint_comparison(file: RunFile) -> bool:
+    """Whether a file holds msprobe's comparison of two checkpoints. Raises OSError."""
+    start = file.head_text[:4096] if file.suffix == ".json" else ""
+    return all(f'"{key}":' in start for key in ("l2", "cos", "numel", "shape"))
+
+
+def is_config_check(file: RunFile) -> bool:
+    """Whether a file holds the results of msprobe's config_check. Raises OSError."""
+    return file.suffix == ".xlsx" and all(name in peek(file) for name in ("pass_check", "filename"))
 
 
 def is_dump_file(file: RunFile) -> bool:

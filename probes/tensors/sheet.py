@@ -1,4 +1,4 @@
-"""Tables of comparison results: CSV, and the first sheet of an XLSX file.
+"""Tables of comparison results: CSV, and the sheets of an XLSX file.
 
 An XLSX file is a zip of XML. Its XML is read as a stream, with a cap on what it unpacks to, and refused when
 it declares a document type: without one there are no entities to expand.
@@ -10,6 +10,7 @@ import csv
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
@@ -23,12 +24,15 @@ CHUNK = 1 << 16
 _SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
-def rows(file: RunFile) -> Iterator[list[str]]:
-    """Yield the rows of a table as text. Raises Unreadable or OSError."""
+def rows(file: RunFile, sheet: str = "") -> Iterator[list[str]]:
+    """Yield the rows of a table as text: of an XLSX file those of the first sheet, or of the one called so.
+
+    Raises Unreadable or OSError.
+    """
     if file.size > MAX_BYTES:
         raise Unreadable(f"larger than {MAX_BYTES >> 20} MiB")
     if file.suffix == ".xlsx":
-        yield from _xlsx(file)
+        yield from _xlsx(file, sheet)
         return
     csv.field_size_limit(1 << 24)
     reader = csv.reader(io.StringIO(file.read_text().replace("\0", "")))
@@ -41,7 +45,23 @@ def rows(file: RunFile) -> Iterator[list[str]]:
         raise Unreadable(f"damaged: {error}") from error
 
 
-def _xlsx(file: RunFile) -> Iterator[list[str]]:
+def peek(file: RunFile) -> str:
+    """The beginning of the texts of an XLSX file, with its headers; "" for any other. Raises OSError."""
+    if file.suffix != ".xlsx" or not file.head.startswith(b"PK"):
+        return ""
+    try:
+        with file.open() as handle, zipfile.ZipFile(handle) as archive:
+            texts = []
+            for name in ("xl/sharedStrings.xml", "xl/workbook.xml", "xl/worksheets/sheet1.xml"):
+                if name in archive.NameToInfo:
+                    with archive.open(name) as stream:
+                        texts.append(stream.read(CHUNK).decode("utf-8", "replace"))
+            return "\n".join(texts)
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
+        return ""
+
+
+def _xlsx(file: RunFile, called: str) -> Iterator[list[str]]:
     with file.open() as handle:
         try:
             with zipfile.ZipFile(handle) as archive:
@@ -50,10 +70,19 @@ def _xlsx(file: RunFile) -> Iterator[list[str]]:
                 if "xl/sharedStrings.xml" in names:
                     for item in _elements(archive, "xl/sharedStrings.xml", "si"):
                         words.append(_text(item))
-                sheets = sorted(n for n in names if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", n))
+                sheets = sorted(
+                    (n for n in names if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", n)),
+                    key=lambda n: (len(n), n),
+                )
                 if not sheets:
                     raise Unreadable("no sheet in it")
-                for number, row in enumerate(_elements(archive, sheets[0], "row")):
+                titles = (
+                    [e.get("name") for e in _elements(archive, "xl/workbook.xml", "sheet")] if called else []
+                )
+                if called and (called not in titles or len(titles) != len(sheets)):
+                    raise Unreadable(f"no sheet called {called} in it")
+                at = titles.index(called) if called else 0
+                for number, row in enumerate(_elements(archive, sheets[at], "row")):
                     if number >= MAX_ROWS:
                         return
                     yield _cells(row, words)

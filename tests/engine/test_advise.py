@@ -86,7 +86,15 @@ def test_only_open_questions(rivals: RuleBase) -> None:
 
     found = {c.symptom for c in checks(rivals, Reading("s", P, "seen"), Reading("q1", A, "no"), crashed)}
 
-    assert found == {"q3", "far"}
+    assert found == {"q3"}
+
+
+def test_what_nothing_speaks_for_is_out_of_question(rivals: RuleBase) -> None:
+    """Once a cause is the answer, another at its prior is not asked about; before that it is."""
+    seen = (Reading("s", P, "seen"), Reading("q1", P, "yes"))
+
+    assert "far" in {c.symptom for c in checks(rivals)}
+    assert "far" not in {c.symptom for c in checks(rivals, *seen)}
 
 
 def test_only_what_somebody_can_do_is_a_check(make: Make) -> None:

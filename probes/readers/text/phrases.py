@@ -365,6 +365,14 @@ _WARNINGS = (
     ),
     _rule(
         "known-warning",
+        r"\bdetected [1-9]\d* miscompares?\b",
+        r"\|\s*(?:diagnostic|gpu memory|pulse test|targeted (?:stress|power)|memtest)\s*\|\s*fail\b",
+        r"\b(?:aicore|aiv|hbm|stress)\b.{0,60}"
+        r"\b(?:emergency_warn|(?:precision|accuracy|data|result) (?:check )?(?:mismatch|error))",
+        data="device-test",
+    ),
+    _rule(
+        "known-warning",
         r"optimi[sz]er[ _]?(?:states?|moments?|dict).{0,60}"
         r"(?:not (?:be )?(?:found|loaded|restored)|missing|(?:is|are) not in)",
         r"no optimi[sz]er[ _]states? (?:was |were )?(?:found|in)",
@@ -440,6 +448,7 @@ HINT = re.compile(
     rb"|anomal|prompt|bos\b|keep_prob|label value|restored|skip|labels in your|nvidia|not available"
     rb"|compiled with|exit|return|loaded|loading|transferred|not match|lower than|too old|not compatible"
     rb"|outside|bits? (?:error|aggregate|isolated)"
+    rb"|miscompare|emergency_warn|\|\s*fail\b"
     rb"|ecc\b|xid|fall|not installed|not supported|not found|optimi[sz]er",
     re.IGNORECASE,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from traindoctor.engine.load import load_rules
@@ -13,6 +14,8 @@ from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.operators import dumps, origins
 from traindoctor.probes.readings import readings
 from traindoctor.probes.registry import probes_of
+
+from ..tensors._dumps import Call, msprobe
 
 PROBES = {*probes_of(dumps), *probes_of(origins)}
 SYMPTOMS = [s for s in load_rules().symptoms.values() if s.probe in PROBES]
@@ -171,3 +174,24 @@ def test_repeats_by_the_number_of_the_run(tmp_path: Path) -> None:
         (place / "dump.json").write_text(json.dumps({"task": "statistics", "level": "L1", "data": data}))
 
     assert stated(tmp_path, "deterministic-rerun-differs") == ["absent"]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same", "expected"),
+    [
+        ("第一次", "第二次", 3, "present"),
+        ("npu", "gpu", 3, "unknown"),  # two devices
+        ("a", "b", 0, "unknown"),  # nothing that sums agrees before it: perhaps two programs
+    ],
+)
+def test_equal_programs_by_their_checksums(
+    tmp_path: Path, one: str, two: str, same: int, expected: str
+) -> None:
+    """Whatever their folders are called: operators that sum agree in every bit, and one does not."""
+    x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
+    for side, off in ((one, 0.0), (two, 1e-6)):
+        calls: list[Call] = [(f"Functional.linear.{n}.forward", [x, x], [x]) for n in range(same)]
+        calls.append(("Tensor.scatter_add.0.forward", [x], [x + np.float32(off)]))
+        msprobe(tmp_path / side / "step0" / "rank0", calls, digest=True)
+
+    assert stated(tmp_path, "operator-other-bits") == [expected]

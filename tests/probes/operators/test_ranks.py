@@ -189,3 +189,39 @@ def test_some_weights_part_and_others_do_not(tmp_path: Path) -> None:
     assert seen(tmp_path / "b", 5.1, 5.2, 3.0) == "unknown"  # the other never trains
     assert seen(tmp_path / "c", 5.1, 5.2, 4.1) == "unknown"  # all of them part
     assert seen(tmp_path / "d", 5.1, 5.1, 3.1) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("weights", "gradients", "settings", "expected"),
+    [
+        ([5.0, 5.0], [0.5, 0.7], "", "present"),
+        ([5.0, 5.0], [0.5, 0.5], "", "absent"),
+        ([5.0, 6.0], [0.5, 0.7], "", "unknown"),  # parts of one model?
+        ([5.0, 5.0], [0.5, 0.7], "tensor_model_parallel_size: 2\n", "unknown"),
+    ],
+)
+@pytest.mark.parametrize("second", [False, True])
+def test_gradients_after_the_exchange(
+    tmp_path: Path, weights: list[float], gradients: list[float], settings: str, expected: str, second: bool
+) -> None:
+    """They differ over ranks although the weights do not; of both versions of the monitor."""
+    for rank, (weight, norm) in enumerate(zip(weights, gradients, strict=True)):
+        rows = [("grad_reduced", "reduced", norm), ("param_origin", "param_origin", weight)]
+        for kind, scope, of in rows:
+            names = ("fc.weight", "out.weight")
+            if second:
+                place = tmp_path / f"rank_{rank}"
+                text = "vpp_stage,step,module_name,scope,min,max,mean,norm,nans\n" + "".join(
+                    f"-1,0,{n},{scope},-{of / 4},{of / 4},0,{of},0\n" for n in names
+                )
+                file = f"{'weight_grad' if scope == 'reduced' else 'param'}_step0-0.csv"
+            else:
+                place = tmp_path / f"Nov21_13-07-05-rank{rank}-abc{rank}"
+                text = MONITOR + "".join(
+                    f'0,{n},0,-{of / 4},{of / 4},0,{of},0,0.0,"[8, 8]",torch.float32\n' for n in names
+                )
+                file = f"{kind}_0-0.csv"
+            place.mkdir(exist_ok=True)
+            (place / file).write_text(text)
+
+    assert state(tmp_path, "reduced-gradients-differ", settings) == expected

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from traindoctor.engine.load import load_rules
 from traindoctor.probes.assembly.assemble import open_run
-from traindoctor.probes.operators import checks, config_check, dumps, falls, layers, origins
+from traindoctor.probes.operators import checks, ckpt_compare, config_check, dumps, falls, layers, origins
 from traindoctor.probes.readings import readings
 from traindoctor.probes.registry import probes_of
 
-PROBES = {p for m in (checks, config_check, dumps, falls, layers, origins) for p in probes_of(m)}
+PROBES = {
+    p for m in (checks, ckpt_compare, config_check, dumps, falls, layers, origins) for p in probes_of(m)
+}
 SYMPTOMS = [s for s in load_rules().symptoms.values() if s.probe in PROBES]
 LOG = "".join(f"step {s} loss {1 + 1 / (s + 1):.4f}\n" for s in range(120))
 CANN = (
@@ -203,3 +206,122 @@ def test_a_comparison_of_ptdbg(tmp_path: Path) -> None:
     (tmp_path / "compare_result_2023.csv").write_text("\n".join(rows) + "\n")
 
     assert states(tmp_path, "operator-cosine-falls", "operator-compare-bad") == ["present", "present"]
+
+
+@pytest.mark.parametrize(
+    ("norms", "state"),
+    [
+        ([0.0, 0.4, 0.5, 0.6], "present"),
+        ([None, 0.4, 0.5, 0.6], "present"),  # not among those that have one
+        ([0.3, 0.4, 0.5, 0.6], "absent"),
+        ([0.0, 0.0, 0.0, 0.6], "unknown"),  # most of them: other names, or nothing recorded
+    ],
+)
+def test_gradients_that_are_gone(tmp_path: Path, norms: list[float | None], state: str) -> None:
+    """Zero or missing at every step here, and not in the benchmark."""
+    for side, kept in (("npu", norms), ("gpu", [0.3, 0.4, 0.5, 0.6])):
+        for step in (0, 1):
+            place = tmp_path / f"{side}_grad" / "rank0"
+            place.mkdir(parents=True, exist_ok=True)
+            rows = "".join(f"l.{n}.gate.weight,0,{v}\n" for n, v in enumerate(kept) if v is not None)
+            (place / f"grad_summary_{step}.csv").write_text(f"param_name,=0,norm\n{rows}")
+
+    assert states(tmp_path, "gradients-gone") == [state]
+
+
+@pytest.mark.parametrize(
+    ("cosines", "state"),
+    [
+        ([1.0, 1.0, 0.0004, -0.0007], "present"),
+        ([1.0, 0.9999, 0.9998, 1.0], "absent"),
+        ([0.0003, 0.0004, 0.0001, -0.0007], "unknown"),  # two runs that started for themselves
+        ([1.0, 1.0, 0.4, 0.3], "absent"),  # trained apart
+    ],
+)
+def test_checkpoints_partly_unrelated(tmp_path: Path, cosines: list[float], state: str) -> None:
+    """Some weights the same, some drawn anew; a vector's cosine says nothing."""
+    told = {
+        f"decoder.layers.{n}.mlp.linear_fc1.weight": {"l2": 1.0, "cos": c, "numel": 4096, "shape": [64, 64]}
+        for n, c in enumerate(cosines)
+    }
+    told["decoder.final_norm.weight"] = {"l2": 9.0, "cos": 0.0, "numel": 4096, "shape": [4096]}
+    (tmp_path / "ckpt_cmp.json").write_text(json.dumps(told))
+
+    assert states(tmp_path, "checkpoints-partly-unrelated") == [state]
+
+
+def workbook(path: Path, **sheets: list[list[str]]) -> Path:
+    """An XLSX file with its texts in the cells."""
+    space = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    with zipfile.ZipFile(path, "w") as archive:
+        names = "".join(f'<sheet name="{n}" sheetId="{i}"/>' for i, n in enumerate(sheets, 1))
+        archive.writestr("xl/workbook.xml", f"<workbook {space}><sheets>{names}</sheets></workbook>")
+        for number, rows in enumerate(sheets.values(), 1):
+            cells = "".join(
+                "<row>" + "".join(f'<c t="inlineStr"><is><t>{c}</t></is></c>' for c in row) + "</row>"
+                for row in rows
+            )
+            sheet = f"<worksheet {space}><sheetData>{cells}</sheetData></worksheet>"
+            archive.writestr(f"xl/worksheets/sheet{number}.xml", sheet)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs", "mine", "state"),
+    [
+        ("adam-beta2", "0.95", "0.999", "present"),
+        ("lr", "1e-4", "1.0e-04", "absent"),  # told as text
+        ("bf16", "--use-flash-attn", "--swiglu", "absent"),  # a flag read wrongly by the tool
+        ("save-interval", "100", "200", "absent"),
+    ],
+)
+def test_config_check_table(tmp_path: Path, name: str, theirs: str, mine: str, state: str) -> None:
+    """Hyperparameters that its own table tells to differ."""
+    head = ["file_name", "bench_para", "cmp_para", "bench_value", "cmp_value", "matched_with", "level"]
+    summary = [["filename", "pass_check"], ["hyperparameters", "error"]]
+    row = ["static.json", name, name, theirs, mine, name, "error"]
+    workbook(tmp_path / "result.xlsx", summary=summary, hyperparameters=[head, row])
+    (tmp_path / "rest").mkdir()
+    workbook(tmp_path / "rest" / "result.xlsx", summary=summary, pip=[["package"]])
+
+    assert states(tmp_path, "config-check-differs") == [state]
+    assert states(tmp_path / "rest", "config-check-differs") == ["unknown"]
+
+
+HEAD = (
+    "NPU Name,Bench Name,NPU Dtype,Bench Dtype,NPU Tensor Shape,Bench Tensor Shape,"
+    "NPU max,NPU min,NPU mean,NPU l2norm,Bench max,Bench min,Bench mean,Bench l2norm,Result\n"
+)
+
+
+def compared(folder: Path, rank: int, off: float, name: str) -> None:
+    """A comparison by figures in which the output of one operator is `off`."""
+    folder.mkdir(exist_ok=True)
+    rows = []
+    for place, factor in (("input.0", 1.0), ("output.0", 1 + off)):
+        for number in (0, 1):
+            it = f"Functional.gelu.{number}.forward.{place}"
+            scale = factor if number else 1.0
+            mine = ",".join(f"{v * scale}" for v in (2.0, -2.0, 0.5, 30.0))
+            rows.append(
+                f'{it},{it},torch.bfloat16,torch.bfloat16,"[8, 8]","[8, 8]",{mine},2.0,-2.0,0.5,30.0,pass'
+            )
+    ordered = sorted(rows, key=lambda r: r.split(".")[2])
+    (folder / name.format(rank)).write_text(HEAD + "\n".join(ordered) + "\n", encoding="gbk")
+
+
+@pytest.mark.parametrize(
+    ("offs", "expected"),
+    [
+        ([0.0, 0.0, 0.3], ["present", "present"]),
+        ([0.3, 0.3, 0.3], ["present", "absent"]),
+        ([0.0, 0.0, 0.0], ["unknown", "unknown"]),
+        ([0.3], ["present", "unknown"]),
+    ],
+)
+def test_how_far_and_on_which_ranks(tmp_path: Path, offs: list[float], expected: list[str]) -> None:
+    """Several roundings off; on one rank alone, or on all. The tables are found by what they hold."""
+    for rank, off in enumerate(offs):
+        compared(tmp_path, rank, off, "比对_rank{}.csv")
+
+    assert states(tmp_path, "operator-deviates-clearly", "operator-bad-on-one-rank") == expected

@@ -70,6 +70,16 @@ def test_splits_and_ranks_of_rows(tmp_path: Path) -> None:
     assert curve(content, "loss", "eval").unit == "epoch"
 
 
+def test_a_log_that_ends_with_its_run_time(tmp_path: Path) -> None:
+    """ms-swift's logging.jsonl ends with a row like the Trainer's results: it stays a log."""
+    rows = [
+        {"loss": 1.5 - s / 9, "learning_rate": 1e-4, "global_step/max_steps": f"{s}/9"} for s in range(1, 9)
+    ]
+    file_of(tmp_path, "logging.jsonl", lines(*rows, {"train_runtime": 20.8, "train_loss": 1.0}))
+
+    assert len(open_run(tmp_path).series["train/loss"]) == 8
+
+
 MMCV = [
     {"env_info": "sys.platform: linux\nPyTorch: 1.7.1\nGPU 0,1: Tesla V100\n", "config": "a = 1", "seed": 7},
     {"mode": "train", "epoch": 1, "iter": 50, "lr": 0.01, "loss_cls": 0.5, "loss": 1.5},

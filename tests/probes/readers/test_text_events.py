@@ -64,6 +64,8 @@ ROW = "step 1 loss 2.0\n"
         ("Checkpoint keys not found in model: 338, loaded 0 tensors", "checkpoint-keys-mismatch", "none-loaded"),
         ("model keys not found in checkpoint: 339", "checkpoint-keys-mismatch", ""),
         ("label value 1000 is out of range [0, 1000)", "known-warning", "labels-out-of-range"),
+        ("|  | GPU 6: Detected 114 miscompares during the gemm |", "known-warning", "device-test"),
+        ("| AICore | 5 | FAIL (EMERGENCY_WARN) |", "known-warning", "device-test"),
         ("[12.1] NVRM: Xid (PCI:0000:3b:00): 63, pid=1, Row Remapper", "known-warning", "device-memory"),
         ("WARNING - optimizer state (adam_m, adam_v) is not found in the checkpoint.", "known-warning", "optimizer-state-missing"),
         ("INFO - Start load resume context from checkpoint", "resume", "checkpoint"),
