@@ -7,6 +7,8 @@ wrong.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ...engine.model import ComparedOperator, ComparedTensor, DumpComparison, Place
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..tensors.knowledge import knowledge
@@ -136,21 +138,48 @@ def products_rounded(view: View, least: float, most: float) -> Finding:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Ranks:
+    """Where the operator to blame is wrong, and where right."""
+
+    first: ComparedOperator
+    bad: frozenset[int | None]
+    right: frozenset[int | None]
+
+    @property
+    def one_alone(self) -> bool:
+        """Whether one rank of several is wrong and all others are right."""
+        return self.bad == {self.first.rank} and len(self.right) >= MANY - 1
+
+
+def _blamed(view: View) -> _Ranks | str:
+    found = comparison(view)
+    if found is None:
+        return _missing(view)
+    first = found.first if found.kind == "operator" and not by_bits(found) else None
+    if first is None:
+        return found.verdict
+    bad = frozenset(o.rank for o in found.operators if o.state in ("first", "also"))
+    others = [o for o in found.operators if o.name == first.name and o.rank != first.rank]
+    return _Ranks(first, bad, frozenset(o.rank for o in others if o.state in ("same", "agrees")))
+
+
 @probe()
 def deviates_clearly(view: View, least: float) -> Finding:
     """The operator to blame is off by `least` and more, and by ten times what its inputs are off.
 
     bf16 rounds by 0.4 % at most, TF32 by 0.05 %: what is off by several of the coarsest roundings is none.
+    Where one rank alone is wrong the device may be, and nothing is said.
     """
-    found = comparison(view)
-    if found is None:
-        return unknown(_missing(view))
-    first = found.first if found.kind == "operator" and not by_bits(found) else None
-    if first is None:
-        return unknown(found.verdict)
+    blamed = _blamed(view)
+    if isinstance(blamed, str):
+        return unknown(blamed)
+    first = blamed.first
     words = f"{first.name} is off by {first.output_error:.2g}, its inputs by {first.input_error:.2g}"
     if first.output_error < least or first.output_error <= GROWTH * first.input_error:
         return absent(words, value=first.output_error, threshold=least)
+    if blamed.one_alone:
+        return unknown(f"{words}, on rank {first.rank} alone")
     return present(
         words,
         value=first.output_error,
@@ -163,21 +192,16 @@ def deviates_clearly(view: View, least: float) -> Finding:
 @probe()
 def bad_on_one_rank(view: View) -> Finding:
     """Of several ranks one alone computes an operator otherwise, from inputs that agree; the others agree."""
-    found = comparison(view)
-    if found is None:
-        return unknown(_missing(view))
-    first = found.first if found.kind == "operator" and not by_bits(found) else None
-    if first is None or first.rank is None or len(found.ranks) < MANY:
-        return unknown(found.verdict if first is None else f"{len(found.ranks)} ranks were compared")
-    bad = {o.rank for o in found.operators if o.state in ("first", "also")}
-    right = [o for o in found.operators if o.name == first.name and o.rank != first.rank]
-    agree = {o.rank for o in right if o.state in ("same", "agrees")}
-    if bad == {first.rank} and len(agree) >= MANY - 1:
+    blamed = _blamed(view)
+    if isinstance(blamed, str):
+        return unknown(blamed)
+    first = blamed.first
+    if blamed.one_alone:
         return present(
-            f"{first.name} is wrong on rank {first.rank} alone, and right on {len(agree)} other ranks",
+            f"{first.name} is wrong on rank {first.rank} alone, and right on {len(blamed.right)} other ranks",
             step=first.step,
             where=(Place(first.name, rank=first.rank),),
         )
-    return absent(
-        f"operators deviate on ranks {', '.join(map(str, sorted(r for r in bad if r is not None)))}"
-    )
+    if len(blamed.bad) < 2:
+        return unknown(f"{first.name} is known to be right on {len(blamed.right)} other ranks")
+    return absent(f"operators deviate on {len(blamed.bad)} ranks", value=len(blamed.bad))

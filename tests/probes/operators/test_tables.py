@@ -313,7 +313,7 @@ def compared(folder: Path, rank: int, off: float, name: str) -> None:
 @pytest.mark.parametrize(
     ("offs", "expected"),
     [
-        ([0.0, 0.0, 0.3], ["present", "present"]),
+        ([0.0, 0.0, 0.3], ["unknown", "present"]),  # the device may be wrong
         ([0.3, 0.3, 0.3], ["present", "absent"]),
         ([0.0, 0.0, 0.0], ["unknown", "unknown"]),
         ([0.3], ["present", "unknown"]),
