@@ -156,6 +156,9 @@ class FileContent:
     histograms: bool = False  # there may be some in it, not yet read
 
 
+IMPLIED = 30  # trust of what the framework does where a hand-written script says nothing
+
+
 @dataclass(frozen=True, slots=True)
 class Configured:
     """The value in force of one canonical setting, with where it comes from."""
@@ -166,6 +169,11 @@ class Configured:
     file: str
     line: int | None
     trust: int
+
+    @property
+    def unsaid(self) -> bool:
+        """Whether a script means it by saying nothing of it."""
+        return self.trust == IMPLIED and self.line is None and self.file.endswith((".py", ".ipynb"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

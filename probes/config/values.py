@@ -35,7 +35,7 @@ def says(setting: Configured) -> str:
     if setting.key == "precision" and names.parts_of(setting.raw)[-1] != "precision":
         return f"{value}, from {setting.raw}"
     shown = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{setting.raw} = {shown}"
+    return f"{setting.raw} = {shown}" + (", by default" if setting.unsaid else "")
 
 
 def scalar_of(setting: Configured) -> Scalar:

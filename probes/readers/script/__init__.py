@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ...files import RunFile
-from ...run import FileContent, Setting
+from ...run import IMPLIED, FileContent, Setting
 from .. import Gives, _python_config, notebook
 from .calls import (
     LOSSES,
@@ -24,7 +24,7 @@ from .calls import (
     loss_name,
     moves_one_tensor,
 )
-from .settings import DEFAULT, IMPLIED, LITERAL, Extractor
+from .settings import DEFAULT, LITERAL, Extractor
 from .syntax import (
     FRAMEWORKS_SAID,
     MAX_DEPTH,

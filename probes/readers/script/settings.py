@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ...run import Setting
+from ...run import IMPLIED, Setting
 from .._tree import of, unparse
 from .ascend import graph_options
 from .by_place import by_place
@@ -30,7 +30,6 @@ from .values import Value, Values, declared
 
 LITERAL = 60  # the code that lies there most likely ran
 DEFAULT = 35  # a default of the command line may have been overridden
-IMPLIED = 30  # what the framework does where a hand-written script says nothing
 _WITH_DROPOUT = {"transformerencoderlayer", "transformerdecoderlayer", "transformer"}
 _STRONG = 0.65  # a share of dropout that few mean
 # the function and the class of one loss
