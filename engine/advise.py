@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from .explain import posteriors, with_state
 from .graph import Path
 from .infer import Belief, Floats, applies, sigmoid, up_of
-from .model import Evidence, Hypothesis, NextCheck, Reading, Remedy, RuleBase, Scalar, State, Symptom
+from .model import Evidence, Hypothesis, NextCheck, Reading, Remedy, RuleBase, Scalar, State, Subject, Symptom
 from .words import listed, percent
 from .workflow import Order
 
@@ -23,6 +24,9 @@ BAND = 0.1  # share by which two checks may differ and still promise about the s
 TELLING = 0.2  # change of log-odds that is worth a word
 LACKS_BENCHMARK = "--benchmark"  # what a reading says that only lacks the benchmark
 FIND_BENCHMARK = 15.0  # minutes to find a fit benchmark and fetch its directory
+POLICIES = "policies"  # the area of symptoms that the training of policies shows
+SUSPECT = "the suspected operator"  # how a rule calls the one that readings name
+_API = re.compile(r"^(?:Functional|Tensor|Torch|NPU|Distributed|Module|Cell|Mint|MintFunctional|VF|Aten)\.")
 AT_ONCE = 16  # what-if questions per call: they share the arrows that have to be iterated
 
 
@@ -75,6 +79,7 @@ def next_checks(
     `beside`: cause -> log-odds that are added to what the network believes, before and after an answer alike.
     """
     candidates = _candidates(rules, evidence, leading, paths)
+    subject = _subject(evidence, paths[leading[0]]) if leading else None
     rows = [belief.network.causes.index(c) for c in leading]
     added = np.array([beside.get(c, 0.0) for c in belief.network.causes])
     present, absent = _what_if(belief, candidates, 1), _what_if(belief, candidates, -1)
@@ -89,7 +94,7 @@ def next_checks(
             NextCheck(
                 name,
                 symptom.title,
-                symptom.how or symptom.question or "",
+                _about(symptom.how or symptom.question or "", subject),
                 symptom.minutes + (FIND_BENCHMARK if _lacks_benchmark(evidence.get(name)) else 0.0),
                 float(gain[i]),
                 _meaning(rules, leading, rows, belief.log_odds + added, present[:, i] + added),
@@ -99,6 +104,23 @@ def next_checks(
         )
     ranked = by_promise(checks, {name: (flow, step) for name, (flow, step, _) in place.items()})
     return _one_per_action(ranked, evidence)[:MOST]
+
+
+def _subject(evidence: Evidence, shown: Mapping[str, Path]) -> Subject | None:
+    """The operator that the readings that speak for a cause name, if any does."""
+    seen = (evidence[s] for s in shown if s in evidence)
+    return next((r.subject for r in seen if r.state is State.PRESENT and r.subject is not None), None)
+
+
+def _about(text: str, subject: Subject | None) -> str:
+    """Name the operator where a check speaks of the suspected one, and say how to dump it alone."""
+    if subject is None or SUSPECT not in text:
+        return text
+    keys = ['"task": "tensor"', f'"list": ["{subject.operator}"]']
+    keys += [f'"rank": [{subject.rank}]'] * (subject.rank is not None)
+    keys += [f'"step": [{subject.step or 0:g}]'] * (subject.step is not None)
+    dumped = f". In msprobe: `{', '.join(keys)}`" if _API.match(subject.operator) else ""
+    return text.replace(SUSPECT, str(subject)) + dumped
 
 
 def by_promise(checks: Sequence[NextCheck], place: Mapping[str, tuple[int, int]]) -> list[NextCheck]:
@@ -124,9 +146,15 @@ def _promise(check: NextCheck) -> float:
 def _candidates(
     rules: RuleBase, evidence: Evidence, leading: Sequence[str], paths: Mapping[str, Mapping[str, Path]]
 ) -> list[str]:
-    """Unknown symptoms that a leading cause shows and whose rule says how somebody can look."""
+    """Unknown symptoms that a leading cause shows and whose rule says how somebody can look.
+
+    Of policies only where one is known to be trained: any other run has no reward to look at.
+    """
     reachable = sorted({s for cause in leading for s in paths[cause] if _askable(rules.symptoms[s])})
-    return [s for s in reachable if s not in evidence or _open(evidence[s])]
+    known = (s for s, r in evidence.items() if r.state is not State.UNKNOWN)
+    policy = any(rules.symptoms[s].area == POLICIES for s in known if s in rules.symptoms)
+    asked = [s for s in reachable if policy or rules.symptoms[s].area != POLICIES]
+    return [s for s in asked if s not in evidence or _open(evidence[s])]
 
 
 def _askable(symptom: Symptom) -> bool:

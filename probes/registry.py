@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..engine.model import Evidence, Place, Reading, Scalar, State, Symptom
+from ..engine.model import Evidence, Place, Reading, Scalar, State, Subject, Symptom
 from .readers._secrets import redact
 from .run import Configured, Run, Series
 
@@ -43,6 +43,7 @@ class Finding:
     step: float | None = None
     where: tuple[Place, ...] = ()
     series: tuple[str, ...] = ()
+    subject: Subject | None = None
 
 
 def present(why: str, **rest: Any) -> Finding:
@@ -145,6 +146,7 @@ def read(view: View, symptom: Symptom, probes: Mapping[str, ProbeFunction]) -> R
         finding.step,
         finding.where,
         finding.series,
+        finding.subject,
     )
 
 

@@ -132,8 +132,16 @@ def _head_cause(diagnosis: Diagnosis) -> str:
     first = diagnosis.hypotheses[0]
     lead = "Most likely" if first.probability < 0.9 else "Very likely"
     others = [h for h in shown(diagnosis)[1:] if h.probability >= LEADS]
+    at = subject(first)
+    where = f", at {plain(at, 160)}" if at else ""
     also = f" Also likely: {listed(_with_percent(others))}." if others else ""
-    return f"{lead}: {_titled(first)} ({percent(first.probability)}).{also}"
+    return f"{lead}: {_titled(first)} ({percent(first.probability)}){where}.{also}"
+
+
+def subject(hypothesis: Hypothesis) -> str:
+    """Return the operator, rank and step that what speaks for a cause names; "" where it names none."""
+    named = (r.reading.subject for r in hypothesis.reasons if r.reading.state is State.PRESENT)
+    return next((str(s) for s in named if s is not None), "")
 
 
 def _head_unclear(diagnosis: Diagnosis) -> str:
@@ -239,7 +247,7 @@ def strength(weight: float) -> str:
 
 def seen_at(reading: Reading, unit: str, most: int = 2) -> list[str]:
     """Return the places of a reading and the step at which it begins, as short texts."""
-    step = at_step(reading.step, unit)
+    step = at_step(reading.step, "step" if reading.subject else unit)
     return [*locations(reading.where, most), *([step] if step else [])]
 
 
@@ -519,7 +527,7 @@ def _marked(diagnosis: Diagnosis, readings: Sequence[Reading]) -> tuple[Mark, ..
     first = min(readings, key=lambda r: (_when(r.step), r.symptom), default=None)
     if first is None:
         return ()
-    where = at_step(first.step, diagnosis.run.step_unit)
+    where = at_step(first.step, "step" if first.subject else diagnosis.run.step_unit)
     return (Mark(_when(first.step), f"{where}: {lower_first(title(diagnosis, first.symptom))}"),)
 
 

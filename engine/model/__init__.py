@@ -17,7 +17,7 @@ from .dumps import (
     TensorFigures,
     VerdictKind,
 )
-from .evidence import Evidence, Place, Reading, Result, Scalar, State
+from .evidence import Evidence, Place, Reading, Result, Scalar, State, Subject
 from .gate import CauseLine, Gate, GateFinding, Profile, Waiver
 from .results import (
     CheckedItem,
@@ -105,6 +105,7 @@ __all__ = [
     "State",
     "Step",
     "StepStanding",
+    "Subject",
     "Symptom",
     "TensorFigures",
     "VerdictKind",

@@ -44,6 +44,23 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Subject:
+    """The operator that a reading is about, as the dump names it, and the step and rank of the dump."""
+
+    operator: str
+    step: float | None = None
+    rank: int | None = None
+
+    def __str__(self) -> str:
+        parts = [self.operator]
+        if self.rank is not None:
+            parts.append(f"rank {self.rank}")
+        if self.step is not None:
+            parts.append(f"step {self.step:g}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """The state of one symptom in one run, with what was measured and where.
 
@@ -59,6 +76,7 @@ class Reading:
     step: float | None = None
     where: tuple[Place, ...] = ()
     series: tuple[str, ...] = ()  # canonical names of the curves to look at
+    subject: Subject | None = None  # its step is the dump's, whatever the log counts in
     answered: bool = False  # the user's word, not a measurement; an answer of unknown is not asked again
 
 

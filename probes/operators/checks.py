@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...engine.model import Place
+from ...engine.model import Place, Subject
 from ..files import RunFile
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
@@ -121,6 +121,7 @@ def unit_test_fails(view: View) -> Finding:
         f"{first.name} fails its test ({first.words}) among {found.tested} operators{more}",
         value=len(found.failed) if first.value is None else first.value,
         where=(Place(first.file),),
+        subject=Subject(_OUTPUT.sub("", first.name)),
     )
 
 
@@ -145,5 +146,6 @@ def not_itself(view: View) -> Finding:
                     value=ratio,
                     step=_number(row.get("step")),
                     where=(Place(file.path),),
+                    subject=Subject(name, _number(row.get("step"))),
                 )
     return unknown(said or "no free_benchmark.csv lies in the run directory")

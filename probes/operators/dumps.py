@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ...engine.model import ComparedOperator, DumpComparison, Place
+from ...engine.model import ComparedOperator, DumpComparison, Place, Subject
 from ..assembly import roles
 from ..curves.scale_history import told
 from ..curves.scaler import scale
@@ -163,6 +163,11 @@ def _where(one: ComparedOperator) -> tuple[Place, ...]:
     return (Place(one.source.partition(": ")[0] or one.name, rank=one.rank),)
 
 
+def subject(one: ComparedOperator) -> Subject:
+    """The operator that a comparison names, with its step and rank."""
+    return Subject(one.name, one.step, one.rank)
+
+
 @probe()
 def compare_bad(view: View) -> Finding:
     """An operator gives other outputs from inputs that agree with the benchmark's; see operators.yaml."""
@@ -177,6 +182,7 @@ def compare_bad(view: View) -> Finding:
             value=found.first.output_error,
             step=found.first.step,
             where=_where(found.first),
+            subject=subject(found.first),
         )
     if found.kind in CLEAN and not found.from_statistics:
         return absent(found.verdict)
@@ -194,6 +200,7 @@ def calls_differ(view: View) -> Finding:
             found.verdict,
             step=found.first.step,
             where=_where(found.first),
+            subject=subject(found.first),
         )
     if found.kind in CLEAN and not found.counted("unmatched"):
         return absent("both dumps run the same operators with the same arguments")
@@ -207,7 +214,8 @@ def rerun_differs(view: View) -> Finding:
     if isinstance(found, str):
         return unknown(found)
     if found.kind in ("operator", "collective", "random") and found.first is not None:
-        return present(found.verdict, step=found.first.step, where=(Place(found.first.name),))
+        place = (Place(found.first.name),)
+        return present(found.verdict, step=found.first.step, where=place, subject=subject(found.first))
     return absent(found.verdict) if found.kind == "identical" else unknown(found.verdict)
 
 
@@ -236,6 +244,7 @@ def first_bad(view: View) -> Finding:
         f"{name}{line} makes values that are not finite from finite inputs",
         step=operator.step,
         where=(Place(operator.outputs[0].file or operator.name, step=operator.step, rank=operator.rank),),
+        subject=Subject(name, operator.step, operator.rank),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ...engine.model import ComparedOperator, ComparedTensor, DumpComparison, Place
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..tensors.knowledge import knowledge
-from .dumps import CLEAN, OTHER_CALL, _missing, by_bits, comparison
+from .dumps import CLEAN, OTHER_CALL, _missing, by_bits, comparison, subject
 
 MANY = 3  # ranks from which one alone stands out
 LOADED = 3  # operators with weights that agree: then both sides hold the same weights
@@ -87,6 +87,7 @@ def cosine_falls(view: View) -> Finding:
             threshold=knowledge().tolerances.cosine,
             step=one.step,
             where=(Place(one.source.partition(": ")[0] or one.name, rank=one.rank),),
+            subject=subject(one),
         )
     clean = found.kind in CLEAN or one.startswith("no output")
     return (
@@ -186,6 +187,7 @@ def deviates_clearly(view: View, least: float) -> Finding:
         threshold=least,
         step=first.step,
         where=(Place(first.source.partition(": ")[0] or first.name, rank=first.rank),),
+        subject=subject(first),
     )
 
 
@@ -201,6 +203,7 @@ def bad_on_one_rank(view: View) -> Finding:
             f"{first.name} is wrong on rank {first.rank} alone, and right on {len(blamed.right)} other ranks",
             step=first.step,
             where=(Place(first.name, rank=first.rank),),
+            subject=subject(first),
         )
     if len(blamed.bad) < 2:
         return unknown(f"{first.name} is known to be right on {len(blamed.right)} other ranks")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...engine.model import ComparedOperator, Place
+from ...engine.model import ComparedOperator, Place, Subject
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
 from ..tensors.knowledge import is_fused, knowledge, plain
-from .dumps import NO_DUMP, TO_BLAME, by_bits, comparison, overflowed
+from .dumps import NO_DUMP, TO_BLAME, by_bits, comparison, overflowed, subject
 from .falls import fallen
 from .twice import other_bits_of_equal
 from .zeros import ALWAYS_FINITE, meets_zero
@@ -45,6 +45,7 @@ def zero_met(view: View) -> Finding:
         value=low,
         step=operator.step,
         where=(Place(operator.outputs[0].file or operator.name, step=operator.step, rank=operator.rank),),
+        subject=Subject(operator.name, operator.step, operator.rank),
     )
 
 
@@ -89,6 +90,7 @@ def fused_bad(view: View) -> Finding:
         value=first.output_error,
         step=first.step,
         where=(Place(first.name, rank=first.rank),),
+        subject=subject(first),
     )
 
 
@@ -106,4 +108,5 @@ def other_bits(view: View) -> Finding:
         f"{found.first.name} makes other bits of equal bits, and all before it agrees in every bit",
         step=found.first.step,
         where=(Place(found.first.name, rank=found.first.rank),),
+        subject=subject(found.first),
     )

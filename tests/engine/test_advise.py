@@ -10,7 +10,7 @@ import pytest
 
 from traindoctor.engine.advise import MOST, remedies
 from traindoctor.engine.diagnose import diagnose, posterior
-from traindoctor.engine.model import NextCheck, Reading, Remedy, RuleBase, RunInfo, State, Symptom
+from traindoctor.engine.model import NextCheck, Reading, Remedy, RuleBase, RunInfo, State, Subject, Symptom
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
 Make = Callable[..., RuleBase]
@@ -95,6 +95,32 @@ def test_what_nothing_speaks_for_is_out_of_question(rivals: RuleBase) -> None:
 
     assert "far" in {c.symptom for c in checks(rivals)}
     assert "far" not in {c.symptom for c in checks(rivals, *seen)}
+
+
+def test_a_check_names_the_suspected_operator(rivals: RuleBase) -> None:
+    """Where a reading names an operator, a check of the suspected one says which, and of what dump."""
+    rules = with_symptoms(rivals, asked("q2", 5, "Run the suspected operator alone"))
+    subjects = (Subject("Torch.div.0.forward", 3.0, 1), None)
+
+    def told(reading: Reading) -> str:
+        return next(c.do for c in checks(rules, reading) if c.symptom == "q2")
+
+    named, unnamed = (told(replace(Reading("s", P, "seen"), subject=s)) for s in subjects)
+    assert named == (
+        'Run Torch.div.0.forward, rank 1, step 3 alone. In msprobe: `"task": "tensor",'
+        ' "list": ["Torch.div.0.forward"], "rank": [1], "step": [3]`'
+    )
+    assert unnamed == "Run the suspected operator alone"
+
+
+def test_policies_are_asked_about_where_one_is_trained(rivals: RuleBase) -> None:
+    """A run without any reading of a policy is not asked for its rewards."""
+    of_policies = [replace(asked(n, 5), area="policies") for n in ("q2", "return")]
+    rules = with_symptoms(rivals, *of_policies)
+    seen = Reading("s", P, "seen")
+
+    assert "q2" not in {c.symptom for c in checks(rules, seen)}
+    assert "q2" in {c.symptom for c in checks(rules, seen, Reading("return", A, "it rises"))}
 
 
 def test_only_what_somebody_can_do_is_a_check(make: Make) -> None:

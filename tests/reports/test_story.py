@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.engine.model import Hypothesis, Place, Reason, Remedy, RunInfo, Scalar
+from traindoctor.engine.model import Hypothesis, Place, Reason, Remedy, RunInfo, Scalar, Subject
 from traindoctor.reports import html, markdown, story, terminal
 from traindoctor.reports.model import Current
 
@@ -28,6 +28,17 @@ def test_a_cause_from_one_half_on_is_the_answer() -> None:
         "cause",
         "Most likely: Title of c.0 (71 %). Also likely: title of c.1 (51 %).",
     )
+
+
+def test_the_answer_names_the_operator() -> None:
+    """The operator, rank and step that speak for it; its step is the dump's, whatever the log counts in."""
+    seen = replace(reading(), step=2.0, subject=Subject("Torch.div.0.forward", 2.0, 1))
+    cause = replace(hypothesis("c.0", 0.9), reasons=(Reason(seen, 1.0, (), ()),))
+
+    said = story.verdict(replace(healthy(), hypotheses=(cause,)))
+
+    assert said.head == "Very likely: Title of c.0 (90 %), at Torch.div.0.forward, rank 1, step 2."
+    assert story.seen_at(seen, "epoch")[-1] == "step 2"
 
 
 def test_below_one_half_nothing_is_claimed() -> None:
