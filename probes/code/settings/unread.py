@@ -12,6 +12,8 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
+from ..shared.sides import either
+from .uncalled import idle
 
 # PPO and the like clip ratios, and CLIP is a network
 _KINDS = {
@@ -49,9 +51,10 @@ def never_read(view: View, *, kind: str) -> Finding:
 
     Settings are arguments of a command line, fields of a configuration class, keys of a configuration dict
     and constants in capitals. Unknown where settings are handed on whole to what is not at hand.
+    Also: a helper of this kind that nothing calls.
     """
     why = f"the scripts define no setting of {kind} whose use can be told"
-    return first(view, partial(_never_read, kind), why)
+    return first(view, either(partial(_never_read, kind), idle(kind)), why)
 
 
 def _never_read(kind: str, source: Script) -> Finding | None:

@@ -101,15 +101,17 @@ def never_run(source: Script, node: ast.AST) -> bool:
     """A line stands in a function that nothing in the whole program names, so that it never runs.
 
     Not of hooks: methods of classes with a base that is not at hand, decorated functions, `__call__`.
+    Of a plain module the library calls what `_OF_MODULES` names; no_grad is a decorator that calls nothing.
     """
     function = source.function_around(node)
     if function is None or source.loose or not source.trains_by_hand or not _begins(source):
         return False
     owner = source.class_around(function)
-    foreign = owner is not None and any(
-        last_name(b) not in ("object", "ABC", *source.classes) for b in owner.bases
-    )
-    if foreign or function.decorator_list or function.name.startswith("__") or _HOOK.match(function.name):
+    bases = [last_name(b) for b in owner.bases] if owner is not None else []
+    foreign = any(b not in ("object", "ABC", *_PLAIN, *source.classes) for b in bases)
+    hook = _HOOK.match(function.name) or (bases and _OF_MODULES.match(function.name))
+    registered = any(not _NO_GRADIENT.search(unparse(d)) for d in function.decorator_list)
+    if foreign or registered or function.name.startswith("__") or hook:
         return False
     named = any(n.id == function.name for n in source.of(ast.Name))
     return not named and not source.mentions.get(function.name)
@@ -126,3 +128,9 @@ def _begins(source: Script) -> bool:
 
 
 _HOOK = re.compile(r"^(?:on_|main$|setup$|forward$)")
+_PLAIN = ("Module", "Cell")  # whose library calls no method but these
+_OF_MODULES = re.compile(
+    r"^(?:_?(?:apply|load_from_state_dict|save_to_state_dict|init_weights|reset_parameters|named_members)|extra_repr"
+    r"|train|eval|state_dict|load_state_dict|(?:named_)?parameters|construct|bprop|step|closure)$"
+)
+_NO_GRADIENT = re.compile(r"no_grad|inference_mode|stop_gradient")
