@@ -25,6 +25,7 @@ from ..shared.sides import number as number_of
 from ..shared.units import chain, loops_of_step
 from ..shared.uses import never_run
 from .kept_averages import never_restored, statistics_left
+from .tree_averages import state_field_left, trees_mixed_wrongly
 
 _SAME = ("data", "value")  # attributes that stand for the weights themselves
 _SAME_CALLS = (
@@ -58,7 +59,8 @@ def average_astray(view: View) -> Finding:
     Also: it is put into the model and not taken out again, or keeps the batch norm statistics of its start.
     """
     look = either(
-        _astray, _named_exchanged, _never_moved, never_restored, statistics_left, copy_never_updated
+        *(_astray, _named_exchanged, _never_moved, never_restored, statistics_left, copy_never_updated),
+        *(trees_mixed_wrongly, state_field_left),
     )
     return first(view, look, "the scripts keep no average of weights by hand")
 
@@ -73,6 +75,8 @@ def _named_exchanged(source: Script) -> Finding | None:
         share = keyword(call, "alpha")
         if not isinstance(inner, ast.Call) or last_name(inner.func) != "mul_" or len(inner.args) != 1:
             continue
+        if share is not None and _same_share(inner.args[0], share) and source.loops_around(call):
+            return at(source, call, "old and new weights get the same share: the shares do not make one")
         if share is None or not _SHARE_OF_OLD.search(unparse(share)):
             continue
         if unparse(inner.args[0]).replace("1.0", "1") == f"1 - {unparse(share)}" and source.loops_around(
@@ -82,10 +86,20 @@ def _named_exchanged(source: Script) -> Finding | None:
     return None
 
 
+def _same_share(one: ast.expr, other: ast.expr) -> bool:
+    """`a.mul_(1 - m).add_(b, alpha=1 - m)` of weights, which is right for a half alone."""
+    text = unparse(one)
+    if text != unparse(other) or isinstance(one, ast.Constant):
+        return False
+    return _SHARE_OF_OLD.search(text.removeprefix("1.0 - ").removeprefix("1 - ")) is not None
+
+
 def _never_moved(source: Script) -> Finding | None:
     """The method that moves one set of weights towards another is called by nothing."""
     over = [n for n in source.of(ast.For) if len(_pairs(n.target, n.iter)) == 2]
     over = [n for n in over if any(_moves(m) for m in of(n, ast.Assign, ast.Call))]
+    # where an object is made, both sets only begin alike
+    over = [n for n in over if source.function_name(n) != "__init__"]
     copied = any(
         "state_dict()" in unparse(a)
         for c in source.named("load_state_dict")

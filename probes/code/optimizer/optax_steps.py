@@ -32,9 +32,17 @@ def clipped_after_step(source: Script) -> Finding | None:
 
 
 def new_state_dropped(source: Script) -> Finding | None:
-    """`_, loss = train_step(state, x, y)`: training goes on with the old state."""
+    """`_, loss = train_step(state, x, y)`: training goes on with the old state.
+
+    Also `new_state = state.apply_gradients(grads=grads)` in the step itself, which nothing reads.
+    """
     if "jax" not in source.frameworks or source.loose:
         return None
+    for made in source.of(ast.Assign):
+        step, kept = made.value, made.targets[0]
+        if isinstance(step, ast.Call) and last_name(step.func) in _UPDATES and isinstance(kept, ast.Name):
+            if source.function_around(made) is not None and _never_read(source, step, kept):
+                return at(source, made, "what this step makes of the weights is dropped")
     for function in source.of(ast.FunctionDef):
         place = _place_of_state(function)
         if place is None:

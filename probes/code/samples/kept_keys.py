@@ -1,0 +1,130 @@
+"""Keys of random numbers in JAX that a training loop never changes: each step draws the same numbers.
+
+A key is followed from where it is used (`rngs={"dropout": key}`) through splits, names and the arguments of
+callers to the loop over the batches. Where anything on this way folds in the step, is assigned in the loop,
+or is not understood, nothing is told.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding, View, probe
+from ...scripts.flow import flow
+from ...scripts.syntax import Loop, Script
+from ..shared.checks import at, first, is_evaluation, ok
+from ..shared.units import chain, loops_of_step
+
+_KEYWORDS = ("rngs", "rng", "key", "dropout_rng", "dropout_key")
+_MAKES = ("PRNGKey", "key", "RngSeq", "make_rng")
+_OWN_LOOPS = ("scan", "fori_loop", "while_loop")
+_MOST = 8  # names and callers that one key is followed through
+_INITS = re.compile(r"(?i)init")
+
+
+@probe()
+def key_used_again(view: View) -> Finding:
+    """A key of JAX goes into the model in each step, and no step changes it."""
+    return first(view, _again, "the scripts hand no key of random numbers to a model")
+
+
+def _again(source: Script) -> Finding | None:
+    if not {"jax", "flax", "haiku", "equinox"} & set(source.frameworks) or source.named(*_OWN_LOOPS):
+        return None
+    loops = loops_of_step(source)
+    if not loops:
+        return None
+    seen: ast.AST | None = None
+    for call, key in _handed(source):
+        if is_evaluation(source, call) or _INITS.search(unparse(call.func)):
+            continue
+        if loops[0] not in _around(source, call):
+            continue
+        seen = seen or call
+        if _stays(source, key, loops[0], _MOST):
+            return at(source, key, "each step gets the same key, and so draws the same numbers")
+    return ok(source, seen, "each step gets a key of its own") if seen is not None else None
+
+
+def _around(source: Script, node: ast.AST) -> list[Loop]:
+    """The loops that run this, also where it stands in a function within the one that is called."""
+    found = chain(source, node)
+    function = source.function_around(node)
+    while function is not None and not found:
+        function = source.function_around(function)
+        found = chain(source, function.body[0]) if function is not None else []
+    return found
+
+
+def _handed(source: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """Calls that are handed a key by name, and the key."""
+    for call in source.calls:
+        if "random" in unparse(call.func):
+            continue
+        for name in _KEYWORDS:
+            given = keyword(call, name)
+            if isinstance(given, ast.Dict):
+                yield from ((call, v) for v in given.values)
+            elif isinstance(given, (ast.Name, ast.Attribute, ast.Call)) and name != "rngs":
+                if last_name(call.func) in ("apply", "apply_fn") or name.startswith("dropout"):
+                    yield call, given
+
+
+def _stays(source: Script, key: ast.expr, loop: Loop, left: int) -> bool:
+    """The value of a key is the same in each round of the loop."""
+    if left <= 0:
+        return False
+    mine = flow(source)
+    while isinstance(key, (ast.Subscript, ast.Starred)):
+        if isinstance(key, ast.Subscript) and not isinstance(key.slice, ast.Constant):
+            return False  # `keys[step]`
+        key = key.value
+    if isinstance(key, ast.Call):
+        name = last_name(key.func)
+        if name in _MAKES:
+            return bool(key.args) and all(isinstance(a, ast.Constant) for a in key.args)
+        if name == "split" and key.args:
+            return _stays(source, key.args[0], loop, left - 1)
+        if name == "fold_in" and len(key.args) == 2 and isinstance(key.args[1], ast.Constant):
+            return _stays(source, key.args[0], loop, left - 1)
+        return False
+    if isinstance(key, ast.Attribute):
+        return _is_kept_field(source, key)
+    if not isinstance(key, ast.Name):
+        return False
+    inside = loop in source.above(key)
+    given = mine.all_given(key)
+    if inside and not any(loop in source.above(g.statement) for g in given):
+        return not _assigned_in(loop, key.id)
+    if given:
+        if any(_names_itself(g.statement, key.id) for g in given if inside):
+            return False  # `key, sub = split(key)` in the loop: the next round has another
+        return all(_stays(source, g.value, loop, left - 1) for g in given)
+    handed = mine.arguments(key)
+    return bool(handed) and all(_stays(source, h, loop, left - 1) for h in handed)
+
+
+def _assigned_in(loop: Loop, name: str) -> bool:
+    return any(n.id == name and not isinstance(n.ctx, ast.Load) for n in of(loop, ast.Name))
+
+
+def _names_itself(statement: ast.AST, name: str) -> bool:
+    return any(n.id == name and isinstance(n.ctx, ast.Store) for n in of(statement, ast.Name)) and any(
+        n.id == name and isinstance(n.ctx, ast.Load) for n in of(statement, ast.Name)
+    )
+
+
+def _is_kept_field(source: Script, key: ast.Attribute) -> bool:
+    """`state.key` of a field that is set where the state is made, and nowhere else."""
+    stores = [n for n in source.of(ast.Attribute) if n.attr == key.attr and not isinstance(n.ctx, ast.Load)]
+    if stores:
+        return False
+    given = [c for c in source.calls if any(k.arg == key.attr for k in c.keywords)]
+    starred = [
+        c for c in source.named("replace", "apply_gradients") if any(k.arg is None for k in c.keywords)
+    ]
+    return bool(given) and not starred and all(last_name(c.func) == "create" for c in given)
