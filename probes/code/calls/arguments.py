@@ -12,7 +12,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..mindspore.cells import padding_refused
 from ..mindspore.ports import gradient_of_other, shape_wanted, share_to_drop_kept
-from ..model.causal import past_hidden
+from ..model.causal import own_place_hidden, past_hidden
 from ..model.drop_by_hand import kept_share_misplaced
 from ..model.recurrent import recurrent_keeps
 from ..shared.checks import at, first, ok
@@ -34,7 +34,8 @@ def argument_inverted(view: View) -> Finding:
     return first(
         view,
         either(
-            *(padding_refused, _keeps, recurrent_keeps, _cells_kept, _shows_padding, past_hidden),
+            *(padding_refused, _keeps, recurrent_keeps, _cells_kept, _shows_padding),
+            *(past_hidden, own_place_hidden),
             *(
                 kept_share_misplaced,
                 share_to_drop_kept,

@@ -29,8 +29,27 @@ def batch_first_missing(view: View) -> Finding:
     These layers expect (time, batch, features) by default; `out[:, -1]` or `out.mean(1)` then runs over
     the batch. Left aside where axes are swapped on the way.
     """
-    checks = either(_batch_first, steps_along_batch)
+    checks = either(_batch_first, _batch_first_of_some, steps_along_batch)
     return first(view, checks, "the scripts hold no layer over sequences whose output can be followed")
+
+
+_ATTEND = ("TransformerEncoderLayer", "TransformerDecoderLayer", "MultiheadAttention")
+_TURNS = re.compile(r"transpose|permute|rearrange|swapaxes|movedim|einsum|\.t\(\)|\.mT\b")
+
+
+def _batch_first_of_some(source: Script) -> Finding | None:
+    """One class builds attention layers with the batch first and others without, and turns nothing."""
+    for owner in source.modules if source.named(*_ATTEND) else ():
+        made = [c for c in of(owner, ast.Call) if last_name(c.func) in _ATTEND]
+        if any(k.arg is None for c in made for k in c.keywords) or _TURNS.search(unparse(owner)):
+            continue
+        told = [c for c in made if (g := keyword(c, "batch_first")) is not None and not is_false_node(g)]
+        if told and len(told) < len(made):
+            left = next(c for c in made if c not in told)
+            return at(
+                source, left, "this layer takes the first axis for time, the others beside it for the batch"
+            )
+    return None
 
 
 def _batch_first(source: Script) -> Finding | None:

@@ -107,9 +107,8 @@ def target_not_next(source: Script) -> Finding | None:
     return _rolled(source) or _cut_apart(source)
 
 
-def _cut_apart(source: Script) -> Finding | None:
-    seen: ast.AST | None = None
-    apart: list[tuple[int, Cut]] = []
+def _apart(source: Script) -> Iterator[tuple[int, Cut]]:
+    """Windows of targets that are cut beside one of inputs, and how many places further."""
     found = list(_cuts(source))
     for one in found:
         for other in found:
@@ -129,8 +128,17 @@ def _cut_apart(source: Script) -> Finding | None:
             first, last = other.low[1] - one.low[1], other.high[1] - one.high[1]
             if first != last:
                 continue
-            seen = seen or other.node
-            apart.append((first, other))
+            yield first, other
+
+
+def next_cuts(source: Script) -> list[tuple[int, Cut]]:
+    """Windows of targets that are cut one place further than that of the inputs."""
+    return [(first, cut) for first, cut in _apart(source) if first == 1]
+
+
+def _cut_apart(source: Script) -> Finding | None:
+    apart = list(_apart(source))
+    seen = apart[0][1].node if apart else None
     for first, other in apart:
         if first == 0:
             return at(
@@ -301,19 +309,28 @@ def temperature_multiplied(source: Script) -> Finding | None:
             if not isinstance(side, (ast.Name, ast.Attribute)) or not re.fullmatch(
                 r"(?i)(?:softmax_)?temp(?:erature)?|tau", last_name(side)
             ):
-                continue
+                if unparse(side) != "self.T":  # of a loss, where it is a number; the check of the value tells
+                    continue
             value = number(source, side)
             if value is None and isinstance(side, ast.Name):
                 from .noise import _default
 
                 value = _default(source, side) or _looked_up(source, side)
+            if value is None and isinstance(side, ast.Attribute):
+                from .noise import _default
+
+                kept = flow(source).given(side)  # `self.T`, as `__init__` was given it
+                name = kept.value if kept is not None and not kept.places else None
+                value = _default(source, name) if isinstance(name, ast.Name) else None
             if value is None or not 0 < value < 1:
                 continue
             seen = seen or node
             other = node.left if side is node.right else node.right
             if (
                 isinstance(node.op, ast.Mult)
-                and re.search(r"(?i)logit|score|sim|near|matmul|@|dot|einsum|\bmm\(", unparse(other))
+                and re.search(
+                    r"(?i)logit|score|sim|near|matmul|@|dot|einsum|\bmm\(|l_?pos|l_?neg", unparse(other)
+                )
                 and not re.search(r"(?i)loss", unparse(other))
             ):
                 return at(

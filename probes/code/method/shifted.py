@@ -15,6 +15,7 @@ from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
 from ..shared.checks import at, is_evaluation
 from ..shared.sides import literal
+from .sequence_targets import next_cuts
 
 _SHAPED = ("reshape", "view", "flatten", "contiguous", "ravel", "long", "to")
 _ENTROPIES = ("crossentropyloss", "cross_entropy", "nllloss", "nll_loss")
@@ -29,9 +30,10 @@ def _cut(node: ast.expr) -> tuple[str, str]:
     """`trg[:, 1:].reshape(-1)` -> ("trg", "1:"); ("", "") where nothing is cut off along the second axis."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPED:
         node = node.func.value
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
-        if unparse(node.slice.elts[0]) in (":", "..."):
-            return unparse(node.value), unparse(node.slice.elts[1])
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+        first, *rest = (unparse(e) for e in node.slice.elts)
+        if first in (":", "...") and (len(rest) == 1 or rest[1:] == [":"]):
+            return unparse(node.value), rest[0]
     return "", ""
 
 
@@ -83,6 +85,50 @@ def shifted_twice(source: Script) -> Finding | None:
             why = "the model shifts its labels by itself, and these are shifted already"
             return at(source, labels, why)
     return None
+
+
+def shifted_in_both(source: Script) -> Finding | None:
+    """Targets are cut one place further than the inputs, and the loss shifts them again.
+
+    `x, y = ids[i:i + n], ids[i + 1:i + n + 1]` and `cross_entropy(logits[:, :-1], y[:, 1:])`.
+    """
+    if source.loose:
+        return None
+    further = {c.node for _, c in next_cuts(source)}
+    for call, kind in losses(source) if further else ():
+        if kind not in _ENTROPIES or len(call.args) < 2:
+            continue
+        answers, (name, cut) = _cut(call.args[0])[1], _cut(call.args[1])
+        if cut != "1:" or not answers.startswith(":-1") or is_evaluation(source, call):
+            continue
+        wanted = call.args[1]
+        while isinstance(wanted, (ast.Call, ast.Attribute, ast.Subscript)) and unparse(wanted) != name:
+            wanted = wanted.func if isinstance(wanted, ast.Call) else wanted.value
+        if isinstance(wanted, ast.Name) and _cut_further(source, wanted, further):
+            return at(
+                source, call, "the targets are shifted twice: where they are cut, and again in the loss"
+            )
+    return None
+
+
+def _cut_further(source: Script, node: ast.expr, further: set[ast.Assign], left: int = 3) -> bool:
+    """Each way back from a name leads to a window that was cut one place further."""
+    mine = flow(source)
+    if any(g.statement in further for g in mine.all_given(node)):
+        return True
+    for end in mine.values(node, 6) if left else [node]:
+        inner = end
+        while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            if inner.func.attr not in (*_SHAPED, "cuda", "clone"):
+                break
+            inner = inner.func.value
+        if (
+            not isinstance(inner, ast.Name)
+            or inner is node
+            or not _cut_further(source, inner, further, left - 1)
+        ):
+            return False
+    return left > 0
 
 
 def asked_with_answers(source: Script) -> Finding | None:

@@ -102,6 +102,16 @@ def next_is_seen(source: Script) -> Finding | None:
     return ok(source, seen, "what follows a position is hidden from it") if seen is not None else None
 
 
+def own_place_hidden(source: Script) -> Finding | None:
+    """`triu(ones, diagonal=0)` hides each position from itself, and the first one sees nothing."""
+    for node, hidden in _hides(source):
+        if hidden.above and hidden.offset <= 0:
+            return at(
+                source, node, "this mask hides each position from itself: the first one sees nothing at all"
+            )
+    return None
+
+
 def _hides(source: Script) -> Iterator[tuple[ast.AST, Triangle]]:
     """Where scores are hidden: the call or product, and the triangle of what is hidden."""
     if not re.search(r"tril|triu|band_part", source.code):

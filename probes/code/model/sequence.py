@@ -180,7 +180,7 @@ def told_what_to_say(source: Script) -> Finding | None:
         flat = isinstance(wanted, ast.Call) and isinstance(wanted.func, ast.Attribute)
         if not flat or wanted.func.attr not in ("view", "reshape", "flatten"):  # type: ignore[attr-defined]
             continue
-        name = unparse(wanted.func.value)  # type: ignore[attr-defined]
+        name = _under(source, wanted.func.value)  # type: ignore[attr-defined]
         scope = source.function_around(loss)
         for call in calls:
             if (
@@ -189,7 +189,7 @@ def told_what_to_say(source: Script) -> Finding | None:
                 or not _trains(source, scope)
             ):
                 continue
-            places = [i for i, a in enumerate(call.args) if unparse(a) == name and i > 0]
+            places = [i for i, a in enumerate(call.args) if _under(source, a) == name and i > 0]
             if (
                 places
                 and _hands_on_whole(source, call, places[0])
@@ -199,6 +199,14 @@ def told_what_to_say(source: Script) -> Finding | None:
     return None
 
 
+def _under(source: Script, node: ast.expr) -> str:
+    """The name of a value, of a name that is only another one for it (`fed, wanted = tgt, tgt`) that one."""
+    given = flow(source).given(node) if isinstance(node, ast.Name) else None
+    return (
+        given.value.id if given and isinstance(given.value, ast.Name) and not given.places else unparse(node)
+    )
+
+
 def _stored_between(source: Script, call: ast.Call, loss: ast.Call, name: str) -> bool:
     """The name holds another value where the loss is taken: `tgt = tgt[:, 1:]`."""
     scope = source.function_around(call) or source.tree
@@ -206,10 +214,14 @@ def _stored_between(source: Script, call: ast.Call, loss: ast.Call, name: str) -
     return any(call.lineno <= n.lineno <= loss.lineno for n in stored)
 
 
-def _hands_on_whole(source: Script, call: ast.Call, place: int) -> bool:
-    """The forward pass of the program's own network looks the argument up in a table, and cuts nothing."""
+def _hands_on_whole(source: Script, call: ast.Call, place: int, depth: int = 2) -> bool:
+    """The forward pass of the program's own network looks the argument up in a table, and cuts nothing.
+
+    Also where it hands it on to a method of its own that does.
+    """
     mine = flow(source)
-    made = [f for f in mine.called(call) if f in source.forwards]
+    inside = source.function_around(call) in source.forwards
+    made = [f for f in mine.called(call) if f in source.forwards or inside]
     if len(made) != 1:
         return False
     names = [a.arg for a in made[0].args.args[1:]]
@@ -229,12 +241,19 @@ def _hands_on_whole(source: Script, call: ast.Call, place: int) -> bool:
     )
     owner = mine.class_around(made[0])
     tables = {n for n, c in held(owner) if last_name(c.func) == "Embedding"} if owner is not None else set()
-    return plain and last_name(own[0].func) in tables
+    if not plain:
+        return False
+    if last_name(own[0].func) in tables:
+        return True
+    at_place = next(i for i, a in enumerate(own[0].args) if unparse(a) == name)
+    return depth > 0 and _hands_on_whole(source, own[0], at_place, depth - 1)
 
 
 def _asks_size(parent: ast.AST | None) -> bool:
-    """`tgt.size(1)`, `tgt.shape`, `tgt.device`: nothing of what it holds."""
-    return isinstance(parent, ast.Attribute) and parent.attr in ("size", "shape", "device", "dtype", "dim")
+    """`tgt.size(1)`, `tgt.shape`, `tgt.device`: nothing of what it holds. Nor `tgt == PAD`, for a mask."""
+    return isinstance(parent, ast.Compare) or (
+        isinstance(parent, ast.Attribute) and parent.attr in ("size", "shape", "device", "dtype", "dim")
+    )
 
 
 def _trains(source: Script, scope: Function | None) -> bool:
