@@ -68,7 +68,10 @@ def _form(mine: Flow, node: ast.expr, depth: int) -> str:
     if isinstance(node, ast.BinOp):
         sides = {f for p in (node.left, node.right) if (f := _form(mine, p, depth - 1))}
         plain = [p for p in (node.left, node.right) if isinstance(p, ast.Constant) or _scalar(p)]
-        return sides.pop() if len(sides) == 1 and plain else ""
+        # a row with a row is a row, with a column a square: whatever the other is, no column comes of it
+        return sides.pop() if len(sides) == 1 and (plain or "row" in sides) else ""
+    if _best_of_row(node):
+        return "row"
     if isinstance(node, ast.Subscript):
         return _item(mine, node, depth)
     if isinstance(node, ast.Call):
@@ -86,6 +89,25 @@ def _form(mine: Flow, node: ast.expr, depth: int) -> str:
             return told.pop()
         return _number_of_sample(mine, node) if isinstance(node, ast.Name) else ""
     return ""
+
+
+_ONE_MADE = re.compile(
+    r"(?:\.unsqueeze\(-?1\)|\(-1, 1\)|\[:, None\]|\[\.\.\., None\])(?:\.(?:long|to)\([\w.]*\))*$"
+)
+
+
+def _best_of_row(node: ast.expr) -> bool:
+    """`q.max(1)[0]`, `q.max(dim=1).values`, `q.amax(1)`: one number of each row of values."""
+    first = isinstance(node, ast.Subscript) and unparse(node.slice) == "0"
+    value = isinstance(node, ast.Attribute) and node.attr == "values"
+    call = node.value if isinstance(node, (ast.Subscript, ast.Attribute)) and (first or value) else node
+    if not isinstance(call, ast.Call):
+        return False
+    if last_name(call.func) not in (("amax", "amin") if call is node else ("max", "min")):
+        return False
+    told = [unparse(a) for a in call.args] + [f"{k.arg}={unparse(k.value)}" for k in call.keywords]
+    along = any(t in ("1", "-1", "dim=1", "dim=-1", "axis=1") for t in told)
+    return along and not any("keepdim" in t for t in told)
 
 
 def _scalar(node: ast.expr) -> bool:
@@ -166,6 +188,10 @@ def _call(mine: Flow, node: ast.Call, depth: int) -> str:
         return "made" if _form(mine, about, depth - 1) == "row" else ""
     if name == "squeeze" and rest in ([], ["1"], ["-1"]):
         return "row" if _form(mine, about, depth - 1) in ("column", "made") else ""
+    if name == "gather" and rest[:1] in (["1"], ["-1"]) and len(rest) > 1:
+        # as many axes as what is gathered from: one was made for the numbers
+        made = _ONE_MADE.search(rest[1]) or _form(mine, node.args[-1], depth - 1) == "column"
+        return "column" if made else ""
     if name in _KEEPS:
         return _form(mine, about, depth - 1)
     return _layer(mine, node)

@@ -27,6 +27,7 @@ _TOLD = re.compile(
 _ADDS = (ast.Add, ast.Sub)
 _SHOWS = (
     "item",
+    "update_state",
     "detach",
     "print",
     "float",
@@ -263,7 +264,7 @@ def _made_here(source: Script, scope: _Scope, name: str) -> bool:
     """A call of the scope gives the name its value."""
     return any(
         isinstance(n, ast.Assign)
-        and name in map(unparse, n.targets)
+        and name in {unparse(e) for x in n.targets for e in (x.elts if isinstance(x, ast.Tuple) else [x])}
         and any(True for _ in of(n.value, ast.Call))
         for n in _own(source, scope, ast.Assign)
     )

@@ -66,6 +66,9 @@ _RESHAPES = re.compile(
 )
 
 
+_MAKES = ("tensor", "array", "asarray", "as_tensor", "from_numpy", "FloatTensor", "Tensor")
+
+
 def _flat(source: Script, target: ast.expr) -> bool | None:
     """Whether targets are (batch,), as far as it can be told."""
     if _RESHAPES.search(unparse(target)):
@@ -103,6 +106,8 @@ def _one_by_one(source: Script, node: ast.expr) -> bool | None:
             if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
                 return True if ".values" in text or "to_numpy" in text else None
             node = node.value
+        elif isinstance(node, ast.BinOp):  # `(y - mean) / std`
+            node = node.right if isinstance(node.left, ast.Constant) else node.left
         elif isinstance(node, ast.Call):
             name = last_name(node.func)
             method = isinstance(node.func, ast.Attribute) and unparse(node.func.value) not in (
@@ -112,13 +117,12 @@ def _one_by_one(source: Script, node: ast.expr) -> bool | None:
             )
             if name in ("values", "to_numpy", "float", "astype", "long", "clone", "copy", "to") and method:
                 inner = node.func.value if isinstance(node.func, ast.Attribute) else node
+                if isinstance(inner, ast.Call) and last_name(inner.func) == "pop" and len(inner.args) == 1:
+                    return True if name in ("values", "to_numpy") else None  # one column of a frame
                 if isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Constant):
                     return True if isinstance(inner.slice.value, str) else None
                 node = inner
-            elif (
-                name in ("tensor", "array", "asarray", "as_tensor", "from_numpy", "FloatTensor", "Tensor")
-                and node.args
-            ):
+            elif name in (*_MAKES, "log1p", "log", "sqrt", "exp") and node.args:
                 node = node.args[0]
             else:
                 return None

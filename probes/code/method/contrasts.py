@@ -111,7 +111,7 @@ def _own_places(source: Script, node: ast.expr) -> bool:
 def one_view_twice(source: Script) -> Finding | None:
     """`v = self.t(im); return v, v` of a class that gives two views: both are one draw."""
     if not re.search(
-        r"(?i)simclr|contrast|nt_?xent|info_?nce|byol|barlow|vicreg|views?\b|cross_entropy", source.code
+        r"(?i)simclr|contrast|nt_?xent|info_?nce|byol|moco|barlow|vicreg|views?\b|cross_?entropy", source.code
     ):
         return None
     seen = None
@@ -131,6 +131,106 @@ def one_view_twice(source: Script) -> Finding | None:
                 if made is not None and isinstance(made.value, ast.Call):
                     return at(source, back, "both views are one and the same draw")
     return ok(source, seen, "each view is drawn for itself") if seen is not None else None
+
+
+def match_stands_first(source: Script) -> Finding | None:
+    """`cat([l_pos, l_neg], 1)` of one right answer in column 0, and `arange(n)` as the answers."""
+    seen = None
+    for function in source.of(ast.FunctionDef):
+        given = _given(function)
+        joined = [v for v in given.values() if _right_column_first(v, given)]
+        for name, value in given.items() if len(joined) == 1 else ():
+            answers = _answers(value)
+            if not answers or not re.search(r"(?i)label|target|truth|^gt$|^y$", name):
+                continue
+            seen = seen or value
+            if answers == "arange":
+                why = "the right answer stands in the first column, and each row asks for another one"
+                return at(source, value, why)
+    return ok(source, seen, "the right answer is the first") if seen is not None else None
+
+
+def _given(function: Function) -> dict[str, ast.expr]:
+    """What names of a function are given, by their text."""
+    return {unparse(a.targets[0]): a.value for a in of(function, ast.Assign) if len(a.targets) == 1}
+
+
+def _answers(value: ast.expr) -> str:
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in ("to", "cuda", "long"):
+            break
+        value = value.func.value
+    name = last_name(value.func) if isinstance(value, ast.Call) else ""
+    return name if name in ("arange", "zeros") else ""
+
+
+_ONE_COLUMN = re.compile(r"unsqueeze\(-?1\)$|keepdim=True\)$|\[:, None\]$|view\(-1, 1\)$")
+
+
+def _right_column_first(value: ast.expr, given: dict[str, ast.expr]) -> bool:
+    """`torch.cat([(q * k).sum(1, keepdim=True), q @ queue], dim=1)`: one column, and many beside it."""
+    for call in of(value, ast.Call):
+        parts = call.args[0].elts if call.args and isinstance(call.args[0], (ast.List, ast.Tuple)) else []
+        axis = keyword(call, "dim") or (call.args[1] if len(call.args) > 1 else None)
+        if (
+            last_name(call.func) != "cat"
+            or len(parts) != 2
+            or axis is None
+            or unparse(axis) not in ("1", "-1")
+        ):
+            continue
+        one, many = (unparse(given.get(unparse(p), p)) for p in parts)
+        strangers = re.search(r"(?i)queue|neg|memory|bank", many) is not None
+        if strangers and _ONE_COLUMN.search(one) and not _ONE_COLUMN.search(many):
+            return True
+    return False
+
+
+def one_side_scaled(source: Script) -> Finding | None:
+    """Two answers of networks are held against each other, and only one of them is scaled to length one."""
+    for function in source.of(ast.FunctionDef):
+        given = _given(function)
+        if not any("normalize(" in unparse(v) for v in given.values()) or ".norm(" in unparse(function):
+            continue
+        for node in of(function, ast.Call, ast.BinOp):
+            made = [given.get(unparse(s)) for s in _held_against(node)]
+            if {_is_scaled(m, given) for m in made if m is not None} == {True, False} and len(made) == 2:
+                why = "one of both is scaled to length one, the other has the length that it comes with"
+                return at(source, node, why)
+    return None
+
+
+def _held_against(node: ast.AST) -> list[ast.expr]:
+    """The two sides of `a @ b.T`, `a * b`, `einsum("nc,nc->n", a, b)`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.MatMult, ast.Mult)):
+        turned = node.right
+        if isinstance(turned, ast.Call) and unparse(turned).endswith(".t()"):
+            turned = turned.func
+        turned = turned.value if isinstance(turned, ast.Attribute) and turned.attr in ("T", "t") else turned
+        return [node.left, turned]
+    if isinstance(node, ast.Call) and last_name(node.func) == "einsum" and len(node.args) == 3:
+        return list(node.args[1:])
+    return []
+
+
+_NETWORKS = re.compile(
+    r"(?i)(?:^|\.)(?:\w*(?:encoder|backbone|project|predictor|tower)\w*|teacher|student|online|target)$"
+)
+
+
+def _is_scaled(value: ast.expr, given: dict[str, ast.expr]) -> bool | None:
+    """Whether an answer of a network was scaled; None of what is no such answer."""
+    while (
+        isinstance(value, ast.Call)
+        and last_name(value.func) == "detach"
+        and isinstance(value.func, ast.Attribute)
+    ):
+        value = value.func.value
+    if not isinstance(value, ast.Call):
+        return None
+    scaled = last_name(value.func) == "normalize" and bool(value.args)
+    inner = given.get(unparse(value.args[0]), value.args[0]) if scaled else value
+    return scaled if isinstance(inner, ast.Call) and _NETWORKS.search(unparse(inner.func)) else None
 
 
 def scaled_over_the_batch(source: Script) -> Finding | None:

@@ -235,7 +235,7 @@ def _too_large(node: ast.expr) -> float | None:
 
 def discount_above_one(source: Script) -> Finding | None:
     """`gamma=1.98` in a program that discounts rewards: values grow without end."""
-    if not re.search(r"(?i)reward", source.code) or not list(discounted(source.tree)):
+    if not re.search(r"(?i)reward|\bgym", source.code) or not list(discounted(source.tree)):
         return None
     for function in source.of(ast.FunctionDef):
         some = function.args.defaults

@@ -8,7 +8,13 @@ from ..samples.negatives import negatives_are_positives
 from ..shared.checks import first
 from ..shared.sides import either
 from .box_forms import mirrored_about_other_side, sizes_for_corners
-from .contrasts import itself_among_candidates, one_view_twice, scaled_over_the_batch
+from .contrasts import (
+    itself_among_candidates,
+    match_stands_first,
+    one_side_scaled,
+    one_view_twice,
+    scaled_over_the_batch,
+)
 from .conversions import (
     degrees_as_radians,
     freezing_point_misplaced,
@@ -49,7 +55,7 @@ from .replay import (
 )
 from .returns import added_up_forwards, end_counted_in_one, sum_runs_over_ends
 from .sequence_targets import frequencies_grow, one_wave_twice, target_not_next, temperature_multiplied
-from .shifted import shifted_twice, targets_are_inputs
+from .shifted import shifted_in_both, shifted_twice, targets_are_inputs
 from .sound import (
     bins_to_whole_rate,
     frames_do_not_fit,
@@ -79,6 +85,7 @@ _METHODS = (
     target_not_next,
     targets_are_inputs,
     shifted_twice,
+    shifted_in_both,
     one_wave_twice,
     frequencies_grow,
     temperature_multiplied,
@@ -126,6 +133,13 @@ _PLACES = (
 def method_slipped(view: View) -> Finding:
     """A method is written out otherwise than its formula: rewards, noise, next tokens, positions, sound."""
     return first(view, either(*_METHODS), "the scripts write out no method that is known")
+
+
+@probe()
+def pairs_misjudged(view: View) -> Finding:
+    """A loss over pairs asks for another answer than the right one, or scales only one side to length one."""
+    look = either(match_stands_first, one_side_scaled)
+    return first(view, look, "the scripts hold no answers of two networks against each other")
 
 
 @probe()

@@ -58,9 +58,17 @@ def copied_onto_the_learner(source: Script) -> Finding | None:
         if any(unparse(a) == unparse(out_of) for _, a, _ in pairs):
             continue  # kept up to date elsewhere
         looped = any(isinstance(p, (ast.For, ast.While, ast.FunctionDef)) for p in source.above(call))
-        if looped and f"{unparse(out_of)}.parameters()" not in source.code:
+        if looped and not _moved_by_hand(source, out_of):
             return at(source, call, "the network that learns is overwritten by its old copy")
     return ok(source, pairs[0][0], "the copy follows the network that learns") if pairs else None
+
+
+def _moved_by_hand(source: Script, copy: ast.expr) -> bool:
+    """Its parameters are gone over for more than to switch their gradients off."""
+    uses = [
+        n for n in source.of(ast.Attribute) if n.attr == "parameters" and unparse(n.value) == unparse(copy)
+    ]
+    return not all(_leaves_alone(source, n.value) for n in uses)
 
 
 def copy_is_the_learner(source: Script) -> Finding | None:

@@ -50,9 +50,28 @@ def _rectified(source: Script) -> Finding | None:
             return at(
                 source, node, "the output goes through a ReLU, so that the loss never gets a negative value"
             )
+    if (end := _scores_cut(source)) is not None:
+        return at(source, end, "scores go through a ReLU before their softmax: none can fall below zero")
     if (end := _rectified_stack(source)) is not None and _needs_sign(source):
         return at(source, end, "the last layer ends in a ReLU, so that the loss never gets a negative value")
     return ok(source, judged, "the output is not cut off at zero") if judged is not None else None
+
+
+def _scores_cut(source: Script) -> ast.expr | None:
+    """`return F.log_softmax(F.relu(self.out(x)), dim=1)` of the network that is trained."""
+    mine = flow(source)
+    for function in source.forwards:
+        if mine.class_around(function) not in source.models:
+            continue
+        for back in of(function, ast.Return):
+            end = back.value
+            if isinstance(end, ast.Call) and last_name(end.func) in ("softmax", "log_softmax") and end.args:
+                inner = end.args[0]
+                given = mine.given(inner) if isinstance(inner, ast.Name) else None
+                inner = given.value if given is not None and not given.places else inner
+                if isinstance(inner, ast.Call) and last_name(inner.func) in _HARD:
+                    return inner
+    return None
 
 
 def _rectified_stack(source: Script) -> ast.Call | None:

@@ -205,7 +205,31 @@ def _unused(source: Script, norms: bool) -> Finding | None:
                 and not _has_twin(owner, name, made)
             ):
                 return at(source, made, f"the layer {name} is made and never used")
+        if not norms and (left := _unread_key(source, owner)) is not None:
+            return at(source, left, f"the layer {left.value!s} is made and never used")
     return ok(source, seen, "every layer that is made is used") if seen is not None else None
+
+
+def _unread_key(source: Script, owner: ast.ClassDef) -> ast.Constant | None:
+    """A layer of `ModuleDict({"lin": ..., "skip": ...})` that no line asks for by its name."""
+    for made in of(owner, ast.Call):
+        if last_name(made.func) not in ("ModuleDict", "CellDict") or not made.args:
+            continue
+        layers = made.args[0] if isinstance(made.args[0], ast.Dict) else ast.Dict([], [])
+        pairs = [
+            (k, v) for k, v in zip(layers.keys, layers.values, strict=True) if isinstance(k, ast.Constant)
+        ]
+        asked = [len(source.mentions.get(str(k.value), ())) > 1 for k, _ in pairs]
+        if (
+            len(pairs) != len(layers.keys)
+            or not any(asked)
+            or re.search(r"\.(?:values|items|keys)\(", unparse(owner))
+        ):
+            continue
+        for (key, layer), told in zip(pairs, asked, strict=True):
+            if not told and any(last_name(c.func) in _WEIGHTS for c in of(layer, ast.Call)):
+                return key
+    return None
 
 
 # what is made under a condition all the same, and is nothing but a way round the block

@@ -27,6 +27,7 @@ from .replicas import (
     unreduced_on_mindspore,
     unwrapped_in_training,
 )
+from .sampler_order import each_process_reads_all
 from .shards import part_not_taken
 from .splits import drawn_by_each_process, sampler_apart, shared_in_evaluation_only
 from .wrapped import loader_not_shared, past_the_wrapper
@@ -319,6 +320,7 @@ def same_shard(view: View) -> Finding:
             order_by_rank,
             _same_shard,
             every_rank_reads_all,
+            each_process_reads_all,
             loader_not_shared,
             shares_not_asked,
             told_not_to_share,

@@ -64,6 +64,47 @@ def _trains(source: Script, sampler: ast.Call) -> bool:
     return False
 
 
+_WRAPPERS = ("DistributedDataParallel", "DDP")
+_DIVIDES = re.compile(
+    r"(?i)rank|world|shard|split_by_node|islice|replica|IterableDataset|\bdrawn?_|randn|fake"
+)
+
+
+def each_process_reads_all(source: Script) -> Finding | None:
+    """DDP around the model, and the training loader draws from all rows in each process.
+
+    Left aside: data that were made with the rank or as a stream, and samplers of any kind.
+    """
+    if source.loose or not source.named(*_WRAPPERS) or source.named("prepare", "use_distributed_sampler"):
+        return None
+    for call in taken(source):
+        for loop in source.loops_around(call)[:1]:
+            names = of(loop.iter, ast.Name, ast.Attribute) if isinstance(loop, ast.For) else ()
+            made = [v for n in names for v in flow(source).values(n, 6) if isinstance(v, ast.Call)]
+            loaders = [v for v in made if last_name(v.func) == "DataLoader"]
+            if loaders and len(loaders) == len(made) and all(_reads_all(source, v) for v in loaders):
+                return at(source, loaders[0], "each process reads all of the data: no sampler divides them")
+    return None
+
+
+def _reads_all(source: Script, loader: ast.Call) -> bool:
+    """No sampler, or one that can only be None, over rows that do not hang on the rank."""
+    mine = flow(source)
+    if any(k.arg is None for k in loader.keywords) or keyword(loader, "batch_sampler") is not None:
+        return False
+    sampler = keyword(loader, "sampler")
+    if sampler is not None and not _is_none(mine.values(sampler, 3)):
+        return False
+    rows = loader.args[0] if loader.args else keyword(loader, "dataset")
+    ways = [rows, *mine.values(rows, 4)] if rows is not None else []
+    owners = [c for v in ways if isinstance(v, ast.Call) and (c := source.classes.get(last_name(v.func)))]
+    return bool(ways) and not any(_DIVIDES.search(unparse(w)) for w in (*ways, *owners))
+
+
+def _is_none(values: list[ast.expr]) -> bool:
+    return bool(values) and all(isinstance(v, ast.Constant) and v.value is None for v in values)
+
+
 _COUNT = re.compile(r"(?i)(?:^|_)(?:grad(?:ient)?_)?accum\w*")
 
 

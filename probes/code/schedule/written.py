@@ -72,7 +72,7 @@ def formula_slipped(source: Script) -> Finding | None:
     for maker in makers(source):
         if _SEARCHES.search(getattr(maker, "name", "")):
             continue
-        for look in (_without_pi, _compounded, _remainder, _never_reached, _floored, _larger_branch):
+        for look in (*_LOOKS, _larger_branch):
             if (found := look(source, maker)) is not None:
                 return found
     return _compounded_in_loop(source)
@@ -266,6 +266,46 @@ def _floored(source: Script, maker: RateMaker) -> Finding | None:
                 break
             inner = parent
     return None
+
+
+def _floored_least(source: Script, maker: RateMaker) -> Finding | None:
+    """`min((step + 1) // warm, ...)`: zero until the warm-up is over, and its full height then."""
+    for node in of(maker, ast.BinOp):
+        least = source.parents.get(node)
+        if not isinstance(node.op, ast.FloorDiv) or not isinstance(least, ast.Call) or len(least.args) != 2:
+            continue
+        counts = any(_COUNTER.search(n) for n in names_in(node.left)) and not isinstance(node.left, ast.Call)
+        if last_name(least.func) in ("min", "minimum") and counts and "warm" in unparse(node.right).lower():
+            return at(source, node, "whole numbers are divided: zero until the warm-up is over")
+    return None
+
+
+def _swings(source: Script, maker: RateMaker) -> Finding | None:
+    """`0.5 * (1 + cos(pi * epoch))` of a whole count: the rate is full and zero by turns."""
+    counted = {
+        a.arg for a in maker.args.args if re.search(r"(?i)^(?:\w+_)?(?:epoch|step|it|iter(?:ation)?)$", a.arg)
+    }
+    for call in of(maker, ast.Call):
+        angle = call.args[0] if last_name(call.func) == "cos" and call.args else None
+        if isinstance(angle, ast.BinOp) and isinstance(angle.op, ast.Mult):
+            sides = (angle.left, angle.right)
+            whole = [
+                s for s in sides if isinstance(s, ast.Name) and s.id in counted and s.id not in _stored(maker)
+            ]
+            if whole and any(last_name(s) == "pi" for s in sides):
+                return at(
+                    source,
+                    call,
+                    "the angle is a whole number of half turns: the rate is full and zero by turns",
+                )
+    return None
+
+
+def _stored(maker: RateMaker) -> set[str]:
+    return {n.id for n in of(maker, ast.Name) if isinstance(n.ctx, ast.Store)}
+
+
+_LOOKS = (_without_pi, _compounded, _remainder, _never_reached, _floored, _floored_least, _swings)
 
 
 def _larger_branch(source: Script, maker: RateMaker) -> Finding | None:

@@ -1,0 +1,150 @@
+"""Slips of programs written blind: masks, shifts, pairs, schedules, layers, shapes, processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+P, A, U = "present", "absent", "unknown"
+
+GPT = """
+import torch, torch.nn as nn, torch.nn.functional as F
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb = nn.Embedding(65, 32)
+        self.out = nn.Linear(32, 65)
+    def forward(self, ids, targets=None):
+        att = torch.tril(torch.ones(8, 8))
+        logits = self.out(self.emb(ids))
+        return logits, F.cross_entropy(logits[:, :-1].reshape(-1, 65), targets[:, 1:].reshape(-1))
+def get_batch(d):
+    ix = torch.randint(len(d) - 9, (4,))
+    x = torch.stack([d[i:i + 8] for i in ix])
+    y = torch.stack([d[i + 1:i + 9] for i in ix])
+    return x.cuda(), y.cuda()
+net = Net()
+opt = torch.optim.Adam(net.parameters())
+for it in range(100):
+    X, Y = get_batch(data)
+    loss = net(X, Y)[1]
+    opt.zero_grad(); loss.backward(); opt.step()
+"""
+QUEUE = """
+import torch, torch.nn as nn, torch.nn.functional as F
+class Pairs(nn.Module):
+    def forward(self, a, b):
+        q = F.normalize(self.encoder_q(a), dim=1)
+        k = F.normalize(self.encoder_k(b), dim=1)
+        l_pos = torch.einsum("nc,nc->n", q, k).unsqueeze(-1)
+        l_neg = torch.einsum("nc,ck->nk", q, self.queue.clone().detach())
+        logits = torch.cat([l_pos, l_neg], dim=1) / self.T
+        labels = torch.zeros(logits.shape[0], dtype=torch.long)
+        return logits, labels
+"""
+DDP = """
+import torch, torch.nn as nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from torchvision.datasets import ImageFolder
+ds = ImageFolder("photos")
+sampler = DistributedSampler(ds)
+loader = DataLoader(ds, 32, shuffle=sampler is None, sampler=sampler)
+model = DDP(make())
+opt = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(3):
+    for x, y in loader:
+        opt.zero_grad(); nn.functional.cross_entropy(model(x), y).backward(); opt.step()
+"""
+LAYERS = """
+import torch, torch.nn as nn
+class Both(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.enc = nn.TransformerEncoderLayer(d, 4, batch_first=True)
+        self.dec = nn.TransformerDecoderLayer(d, 4, batch_first=True)
+    def forward(self, a, b):
+        hide = torch.triu(torch.ones(9, 9, dtype=torch.bool), diagonal=1)
+        return self.dec(b, self.enc(a), tgt_mask=hide)
+"""
+STACK = """
+import torch, torch.nn as nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleDict({"lin": nn.Linear(4, 8), "skip": nn.Linear(4, 8)})
+        self.head = nn.Linear(8, 3)
+    def forward(self, x):
+        h = torch.relu(self.parts["lin"](x)) + self.parts["skip"](x)
+        return torch.log_softmax(self.head(h), dim=1)
+net = Net()
+for x, y in rows:
+    nn.functional.nll_loss(net(x), y).backward()
+"""
+QNET = """
+import torch, torch.nn as nn
+def learn(online, target, opt, s, a, r, n, d):
+    q = online(s).gather(1, a.unsqueeze(1)).squeeze(1)
+    best = target(n).max(1)[0]
+    goal = r + 0.99 * best * (1 - d)
+    loss = nn.functional.mse_loss(q, goal)
+    opt.zero_grad(); loss.backward(); opt.step()
+"""
+RATE = (
+    "import torch\nfrom torch.optim.lr_scheduler import LambdaLR\n"
+    "opt = torch.optim.SGD(net.parameters(), 0.1)\ns = LambdaLR(opt, {})\n"
+)
+ENC = "nn.TransformerEncoderLayer(d, 4, batch_first=True)"
+FIRST = "torch.zeros(logits.shape[0], dtype=torch.long)"
+SWING = (
+    "import math, torch\ndef adjust_lr(opt, epoch, epochs):\n    lr = 0.05 * (1 + math.cos({}))\n"
+    "    for g in opt.param_groups:\n        g['lr'] = lr\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("symptom", "text", "old", "new", "wanted"),
+    [
+        ("script-method-slipped", GPT, "", "", P),
+        ("script-method-slipped", GPT, "d[i + 1:i + 9]", "d[i:i + 8]", U),
+        ("script-pairs-misjudged", QUEUE, "", "", A),
+        ("script-pairs-misjudged", QUEUE, FIRST, "torch.arange(logits.shape[0])", P),
+        ("script-pairs-misjudged", QUEUE, "F.normalize(self.encoder_q(a), dim=1)", "self.encoder_q(a)", P),
+        ("script-pairs-misjudged", STACK, "", "", U),
+        ("script-same-shard", DDP, "sampler = DistributedSampler(ds)", "sampler = None", P),
+        ("script-same-shard", DDP, "shuffle=sampler is None, sampler=sampler", "shuffle=True", P),
+        ("script-batch-first-missing", LAYERS, ENC, "nn.TransformerEncoderLayer(d, 4)", P),
+        ("script-argument-inverted", LAYERS, "diagonal=1", "diagonal=0", P),
+        ("script-layer-unused", STACK, "", "", A),
+        ("script-layer-unused", STACK, ' + self.parts["skip"](x)', "", P),
+        ("script-output-rectified", STACK, "self.head(h), dim", "torch.relu(self.head(h)), dim", P),
+        ("script-shapes-broadcast", QNET, "", "", U),
+        ("script-shapes-broadcast", QNET, ".squeeze(1)", "", P),
+        ("script-schedule-formula", RATE, "{}", "lambda s: min((s + 1) // warm, 1.0 - s / total)", P),
+        ("script-schedule-formula", RATE, "{}", "lambda s: min((s + 1) / warm, 1.0 - s / total)", U),
+        ("script-schedule-formula", SWING, "{}", "math.pi * epoch", P),
+        ("script-schedule-formula", SWING, "{}", "math.pi * epoch / epochs", U),
+    ],
+)  # fmt: skip
+def test_slips(symptom: str, text: str, old: str, new: str, wanted: str) -> None:
+    edited = text.replace(old, new) if old else text
+    assert edited != text or not old
+    assert state(symptom, edited) == wanted
+
+
+def test_a_shared_loader_divides() -> None:
+    assert state("script-same-shard", DDP) != P
+    by_rank = DDP.replace('ImageFolder("photos")', 'ImageFolder(f"photos/{rank}")')
+    assert (
+        state("script-same-shard", by_rank.replace("sampler = DistributedSampler(ds)", "sampler = None")) != P
+    )
+
+
+def test_turned_layers_are_right() -> None:
+    turned = LAYERS.replace(
+        "nn.TransformerEncoderLayer(d, 4, batch_first=True)", "nn.TransformerEncoderLayer(d, 4)"
+    )
+    turned = turned.replace("self.enc(a)", "self.enc(a.transpose(0, 1)).transpose(0, 1)")
+    assert state("script-batch-first-missing", turned) != P
