@@ -120,6 +120,7 @@ MODULES = (
     "code.splits.alike",
     "code.splits.leaks",
     "code.splits.overlaps",
+    "code.splits.simulated",
     "code.splits.sorted",
     "code.settings.unread",
     "code.settings.uncalled",

@@ -13,6 +13,7 @@ from ...side_chains.apart import Apart
 from ...side_chains.checks import differences
 from ...side_chains.steps import batches_apart
 from .rows_flowed import inputs_in_use
+from .simulated import samples_apart
 
 # targets that are scaled for training alone are right where predictions are scaled back
 _BACK = re.compile(
@@ -26,9 +27,18 @@ def inputs_apart(source: Script) -> Finding | None:
     batch = batches_apart(source)
     in_use = tuple(one for one in inputs_in_use(source) if not one.label)
     for one in (*differences(source), *((batch,) if batch is not None else ()), *in_use):
+        if _where_drawn(source, one):
+            continue
         if one.kind != "numbering" and not (_of_classes(one) or _scaled_back(source, one) or _of_sizes(one)):
             return _finding(source, one)
     return None
+
+
+def _where_drawn(source: Script, one: Apart) -> bool:
+    """The samples are made up there, otherwise for each side: that is no processing."""
+    makers = {d.maker for d in samples_apart(source)}
+    nodes = [n for n in (one.train, one.held) if n is not None]
+    return bool(makers) and all(source.function_around(n) in makers for n in nodes)
 
 
 def _of_sizes(one: Apart) -> bool:
