@@ -130,12 +130,19 @@ def _hardly_begun(diagnosis: Diagnosis) -> bool:
 
 def _head_cause(diagnosis: Diagnosis) -> str:
     first = diagnosis.hypotheses[0]
-    lead = "Most likely" if first.probability < 0.9 else "Very likely"
+    if first.probability < LEADS:  # a special case of the answer, which it stands before
+        best = max(diagnosis.hypotheses, key=lambda h: h.probability)
+        perhaps = _with_percent([first])[0]
+        return f"{_likely(best)}: {_titled(best)} ({percent(best.probability)}), perhaps {perhaps}."
     others = [h for h in shown(diagnosis)[1:] if h.probability >= LEADS]
     at = subject(first)
     where = f", at {plain(at, 160)}" if at else ""
     also = f" Also likely: {listed(_with_percent(others))}." if others else ""
-    return f"{lead}: {_titled(first)} ({percent(first.probability)}){where}.{also}"
+    return f"{_likely(first)}: {_titled(first)} ({percent(first.probability)}){where}.{also}"
+
+
+def _likely(hypothesis: Hypothesis) -> str:
+    return "Most likely" if hypothesis.probability < 0.9 else "Very likely"
 
 
 def subject(hypothesis: Hypothesis) -> str:

@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The operator that a reading is about, as the dump names it, and the step and rank of the dump."""
+    """The operator or weight that a reading is about, as the dump names it, and the dump's step and rank."""
 
     operator: str
     step: float | None = None

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...engine.model import Place
+from ...engine.model import Place, Subject
 from ..files import RunFile
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
@@ -171,6 +171,7 @@ def _apart(view: View, initial: bool) -> Finding:
             value=len(groups),
             step=key[0],
             where=(Place(ranks[rank][name][1] or said, step=key[0], rank=rank),),
+            subject=Subject(said, key[0], rank),
         )
     return absent(f"the weights of {len(held[places[0]])} ranks agree in all figures")
 
@@ -258,6 +259,7 @@ def reduced_apart(view: View) -> Finding:
                 value=len(apart),
                 step=step,
                 where=(Place(some, step=step, rank=max(ranks)),),
+                subject=Subject(some, step),
             )
         return absent(text, value=len(apart))
     return unknown("no gradients of several ranks lie there with the weights that they are of")

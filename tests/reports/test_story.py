@@ -41,6 +41,13 @@ def test_the_answer_names_the_operator() -> None:
     assert story.seen_at(seen, "epoch")[-1] == "step 2"
 
 
+def test_a_special_case_below_one_half_is_no_answer() -> None:
+    """It stands before its general cause, and the general one is the answer."""
+    said = with_probabilities(0.44, 0.73)
+
+    assert said.head == "Most likely: Title of c.1 (73 %), perhaps title of c.0 (44 %)."
+
+
 def test_below_one_half_nothing_is_claimed() -> None:
     """Symptoms without a leading cause are said to be that."""
     said = with_probabilities(0.49, 0.2)
