@@ -23,6 +23,9 @@ MAX_FILES = 20_000
 MAX_DEPTH = 24
 HEAD = 64 * 1024
 MAX_MEMBER = 16 * 1024**2  # of a member of an archive; a bomb is cut off there
+MAX_UNPACKED = 256 * 1024**2  # of a packed log
+SWELLS = 8  # times that logs grow when they are unpacked: a guess that serves progress alone
+PACKED_LOGS = (".log.gz", ".out.gz")
 MAX_READ = 2 * 1024**3
 _ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]+):/+(?=[^/])")  # no letter of a drive
 SKIP_DIRS = frozenset(
@@ -127,6 +130,41 @@ class PackedFile(RunFile):
         return io.BytesIO(self.read_bytes())
 
 
+@dataclass(frozen=True, eq=False)
+class GzippedFile(RunFile):
+    """A log that was packed by itself (`info.log.gz`), under its own name: read in memory up to a bound."""
+
+    pack: str = ""  # the packed file, relative to the root
+
+    def read_bytes(self, limit: int = MAX_READ) -> bytes:
+        """Read at most `limit` bytes; of a file that was copied in part what is there. Raises OSError."""
+        most = min(limit, MAX_UNPACKED)
+        found, size = [], 0
+        unpack = zlib.decompressobj(wbits=31)
+        with RunFile(self.root, self.pack, 0).open() as handle:
+            while size < most and not unpack.eof and (chunk := handle.read(HEAD)):
+                try:
+                    found.append(unpack.decompress(chunk, most - size))
+                except zlib.error as error:
+                    if not size:
+                        raise OSError(f"{self.pack}: {error}") from error
+                    break
+                size += len(found[-1])
+        return b"".join(found)
+
+    def open(self) -> BinaryIO:
+        """Open for reading by parts."""
+        return io.BytesIO(self.read_bytes())
+
+
+def _file(root: Path, path: str, info: os.stat_result, *, beside: bool = False) -> RunFile:
+    """A file as it lies there, or the log that is packed in it; `beside`: that log lies there unpacked."""
+    if beside or not path.endswith(PACKED_LOGS):
+        return RunFile(root, path, info.st_size, info.st_mtime)
+    size = min(SWELLS * info.st_size, MAX_UNPACKED)
+    return GzippedFile(root, path.removesuffix(".gz"), size, info.st_mtime, pack=path)
+
+
 def _members(file: RunFile) -> list[RunFile]:
     """The members of an archive that msprobe packed (`env`, `pip`, `hyperparameters/`); else nothing."""
     if file.suffix != ".zip" or file.head[:4] != b"PK\x03\x04":
@@ -184,7 +222,7 @@ def walk(root: Path, limit: int = MAX_FILES) -> tuple[list[RunFile], list[str]]:
         raise RunUnreadable(f"{root}: {error.strerror or 'cannot be read'}") from error
     if stat.S_ISREG(mode):
         info = root.stat()
-        alone = RunFile(root.parent, root.name, info.st_size, info.st_mtime)
+        alone = _file(root.parent, root.name, info)
         return _members(alone) or [alone], []
     if not stat.S_ISDIR(mode):
         raise RunUnreadable(f"{root}: neither a directory nor a regular file")
@@ -212,6 +250,7 @@ def _scan(
             raise RunUnreadable(f"{folder}: {error.strerror or 'cannot be listed'}") from error
         notes.append(f"{os.path.relpath(folder, real_root)}: {error.strerror or 'cannot be listed'}")
         return
+    names = {e.name for e in entries}
     for entry in entries:
         relative = os.path.relpath(entry.path, real_root).replace(os.sep, "/")
         if entry.is_symlink():
@@ -235,4 +274,5 @@ def _scan(
             yield from _scan(Path(entry.path), real_root, depth + 1, notes, folders_last=folders_last)
         elif entry.is_file():
             info = entry.stat()
-            yield RunFile(Path(real_root), relative, info.st_size, info.st_mtime)
+            beside = entry.name.removesuffix(".gz") in names
+            yield _file(Path(real_root), relative, info, beside=beside)

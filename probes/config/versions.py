@@ -209,3 +209,24 @@ def _condition(run: Run, key: str, want: Any) -> bool | None:
         found = None if isinstance(value, tuple) else names.number(value)
         return None if found is None else found > float(want[1:])
     return names.same(value, want)
+
+
+# Plugins whose releases are numbered after the library that they are built for, and work with that one alone.
+_PLUGINS = (("torch-npu", "torch"), ("vllm-ascend", "vllm"))
+
+
+@probe()
+def plugin_unfit(view: View) -> Finding:
+    """A plugin for Ascend devices is of another release than the library that it is built for."""
+    pairs = [(p, version(view.run, p), lib, version(view.run, lib)) for p, lib in _PLUGINS]
+    known = [(p, mine, lib, its) for p, mine, lib, its in pairs if mine is not None and its is not None]
+    for plugin, mine, library, its in known:
+        if mine.release[:2] != its.release[:2]:
+            return present(
+                f"{plugin} {mine} is built for {library} {mine.major}.{mine.minor}, and {its} is installed",
+                value=str(mine),
+                threshold=str(its),
+            )
+    if not known:
+        return unknown("no plugin for Ascend devices is recorded with the library that it is built for")
+    return absent(f"{known[0][0]} {known[0][1]} is built for {known[0][2]} {known[0][3]}")

@@ -1,5 +1,6 @@
 """A run directory is untrusted: nothing outside it is opened."""
 
+import gzip
 import os
 from pathlib import Path
 
@@ -86,3 +87,24 @@ def test_of_too_many_files_those_near_the_top_are_listed(tmp_path: Path) -> None
     assert [f.path for f in files] == [*(f"a/{n}.txt" for n in range(6)), "b/0.txt", "train.log"]
     assert notes == ["only the first 8 files were looked at"]
     assert [f.path for f in walk(tmp_path)[0]][-2:] == ["b/5.txt", "train.log"]
+
+
+def test_packed_logs(tmp_path: Path) -> None:
+    """A log packed by itself is read under its own name, one cut off as far as it goes; none twice."""
+    text = "".join(f"step {s} loss {1 + 1 / s:.4f}\n" for s in range(1, 4001))
+    packed = gzip.compress(text.encode())
+    (tmp_path / "train.log.gz").write_bytes(packed)
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    (cut / "train.log.gz").write_bytes(packed[: len(packed) // 2])
+    both = tmp_path / "both"
+    both.mkdir()
+    (both / "train.log.gz").write_bytes(packed)
+    (both / "train.log").write_text("step 1 loss 2.0\n")
+    (both / "broken.log.gz").write_bytes(b"no archive")
+
+    assert len(open_run(tmp_path / "train.log.gz").series["train/loss"]) == 4000
+    assert 1000 < len(open_run(cut).series["train/loss"]) < 3000
+    names = [f.path for f in walk(both)[0]]
+    assert names == ["broken.log", "train.log", "train.log.gz"]
+    assert "broken.log" in dict(open_run(both).info.not_read)

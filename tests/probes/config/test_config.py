@@ -199,6 +199,19 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("known-bug-version", "unknown", {}, {"facts": {"version:deepspeed": "0.18.1"}}),
     ("known-bug-version", "unknown", {}, {}),
     (
+        "plugin-of-other-release",
+        "present",
+        {},
+        {"facts": {"version:torch": "2.1.0", "version:torch-npu": "2.4.0.post2"}},
+    ),
+    (
+        "plugin-of-other-release",
+        "absent",
+        {},
+        {"facts": {"version:torch": "2.4.1+cpu", "version:torch-npu": "2.4.0.post2"}},
+    ),
+    ("plugin-of-other-release", "unknown", {}, {"facts": {"version:torch": "2.1.0"}}),
+    (
         "known-bug-possible",
         "present",
         {"gradient_accumulation_steps": 4, "vocab_size": 32000},
