@@ -203,7 +203,7 @@ def bottomless(series: Series) -> str | None:
 
 
 _OF_LANGUAGE = re.compile(r"(?i)\blm[ _-]?loss\b")  # Megatron and its relatives
-LEAST_GUESS = math.log(256)  # no language model has a smaller vocabulary than that of bytes
+LEAST_GUESS = math.log(32)  # a model of single letters has about so many: no vocabulary is smaller
 
 
 def trained_start(run: Run, curve: Shape | None = None) -> str | None:
@@ -227,7 +227,7 @@ def trained_start(run: Run, curve: Shape | None = None) -> str | None:
         if curve.start.value < 0.6 * chance_loss(run, known.count):
             return f"the first loss {curve.start.value:.3g} is far below ln {known.count}"
     if curve is not None and _OF_LANGUAGE.search(curve.series.raw) and curve.start.value < LEAST_GUESS:
-        return f"the first {curve.series.raw} {curve.start.value:.3g} is below a guess among 256 bytes"
+        return f"the first {curve.series.raw} {curve.start.value:.3g} is below a guess among 32 letters"
     judged = quality(run)
     if curve is not None and judged and judged[0] == "good" and curve.best_progress < 0.5:
         return f"{judged[1]} though the loss fell by {max(curve.best_progress, 0):.0%} only"

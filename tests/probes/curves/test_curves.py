@@ -163,7 +163,7 @@ def test_a_trained_start_explains_a_flat_loss() -> None:
     assert zoo.state(run([flat, good]), "loss-flat-from-start") is State.ABSENT
 
 
-def test_a_language_model_below_a_guess_among_bytes_was_trained_before() -> None:
+def test_a_language_model_below_a_guess_among_letters_was_trained_before() -> None:
     """Megatron's `lm loss` starts at 10 or so untrained; a loss of any other name may start anywhere."""
     rng = np.random.default_rng(0)
     flat = series("train/loss", zoo.noisy(rng, np.full(100, 1.7), 0.03))
