@@ -28,6 +28,9 @@ _COSINE = ("余弦相似度", "Cosine", "cosine similarity")
 _NOT_FINITE = ("inf/nan错误率", "inf/nan 错误率", "inf/nan error rate")
 
 
+_NO_TEST = "no test of single operators (msprobe acc_check) lies in the run directory"
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
     """One operator that fails its test: how, and where it is told."""
@@ -112,9 +115,27 @@ def unit_test_fails(view: View) -> Finding:
     """A test of single operators finds one whose result is another than that of the CPU or GPU."""
     found = checked(view.run)
     if found is None:
-        return unknown("no test of single operators (msprobe acc_check) lies in the run directory")
+        return unknown(_NO_TEST)
     if not found.failed:
         return absent(f"none of {found.tested} operators fails its test", value=0)
+    if any(f.value is not None for f in found.failed):
+        return unknown("figures tell how far it is off")
+    return _failed(found)
+
+
+@probe()
+def unit_test_far(view: View) -> Finding:
+    """The figures of a test of single operators lie beyond rounding: below the guide's cosine."""
+    found = checked(view.run)
+    if found is None:
+        return unknown(_NO_TEST)
+    far = Checked(found.tested, [f for f in found.failed if f.value is not None])
+    if far.failed:
+        return _failed(far)
+    return unknown("no figures are recorded, or none is far off")
+
+
+def _failed(found: Checked) -> Finding:
     first = found.failed[0]
     more = f", and {len(found.failed) - 1} more" if len(found.failed) > 1 else ""
     return present(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from functools import lru_cache
 
 from ...engine.model import Place
@@ -21,6 +22,8 @@ LEAST_VALUES = 1024  # elements from which chance gives no cosine
 SAME = 0.99
 CHANCE = 6.0  # standard deviations of the cosine of two unrelated weights
 LEAST = 2  # weights of each kind
+# Drawn anew on either side by design: adapters, and heads that no checkpoint holds.
+_NEW = re.compile(r"(?i)lora|adapter|(?:^|[._])(?:v_head|value_head|score|classifier|reward\w*)(?:[._]|$)")
 
 
 @lru_cache(maxsize=2)
@@ -44,7 +47,12 @@ def _cosines(run: Run) -> tuple[str, dict[str, tuple[float, int]]] | None:
                 or not isinstance(shape, list)
             ):
                 continue
-            if count >= LEAST_VALUES and len(shape) > 1 and math.isfinite(cosine):
+            if (
+                not _NEW.search(str(name))
+                and count >= LEAST_VALUES
+                and len(shape) > 1
+                and math.isfinite(cosine)
+            ):
                 found[str(name)] = float(cosine), count
         if found:
             return file.path, found

@@ -145,9 +145,15 @@ def _differing(run: Run) -> tuple[str, list[tuple[str, str, str]]] | None:
     return None
 
 
+# A comparison is mostly a short run, and a port needs a loss scale of its own.
+_OWN = frozenset(
+    {"max_steps", "epochs", "loss_scale", "initial_loss_scale", "loss_scale_window", "min_loss_scale"}
+)
+
+
 def _counts(name: str) -> bool:
     told = names.canonical_key(name)
-    return told is not None and told[0] in names.table().hyperparameters
+    return told is not None and told[0] in names.table().hyperparameters and told[0] not in _OWN
 
 
 def _flag(value: str) -> bool:

@@ -83,7 +83,7 @@ _KNOWN = re.compile(
     r"|mmcv|mmengine|mmdet"
     r"|ultralytics|paddlepaddle(?:-gpu)?|fairseq|detectron2|composer|llamafactory|liger-kernel|unsloth|transformer-engine"
     r"|sentencepiece|pillow|opencv-python|albumentations|mindstudio-probe|te|topi|hccl|cuda|cudnn|python"
-    r"|nvidia-driver|ascend-(?:driver|firmware)"
+    r"|vllm(?:-ascend)?|nvidia-driver|ascend-(?:driver|firmware)"
 )
 
 
