@@ -35,11 +35,14 @@ _TOKENS = re.compile(r"(?i)token|encode|hash|crc|md5|digest")
 _LABEL = re.compile(r"(?i)(?:^|_)(?:y|ys|labels?|targets?|answers?|gt|classes|tags?)(?:_|$)")
 
 
+OTHER_DATA = "other data"  # held-out data are changed so that they are meant to be of another kind
+
+
 @dataclass(frozen=True)
 class Apart:
     """One difference: where on either side, what it is, and whether it is one of labels."""
 
-    kind: str  # "one side", "figures", "statistics", "numbering", "parameters"
+    kind: str  # "one side", "figures", "statistics", "numbering", "parameters", `OTHER_DATA`
     train: ast.AST | None
     held: ast.AST | None
     label: bool
@@ -115,18 +118,21 @@ def _tuples(run: Evaluator, train: Term, held: Term, label: bool, depth: int) ->
 def _steps(run: Evaluator, mine: list[Step], theirs: list[Step], label: bool) -> Apart | None:
     match = difflib.SequenceMatcher(None, [s.tells for s in mine], [s.tells for s in theirs], autojunk=False)
     only: tuple[list[Step], list[Step]] = ([], [])
+    meant: Apart | None = None
     for tag, a, b, c, d in match.get_opcodes():
         if tag == "equal":
             for one, other in zip(mine[a:b], theirs[c:d], strict=True):
-                if (found := _step(one, other, label)) is not None:
+                found = _step(one, other, label)
+                if found is not None and found.kind != OTHER_DATA:
                     return found
+                meant = meant or found
         else:
             only[0].extend(mine[a:b])
             only[1].extend(theirs[c:d])
     if any(s.kind in ("unknown", "read", "phi") for s in (*only[0], *only[1])):
-        return None
+        return meant
     if _same_operations(only[0], only[1]):
-        return None
+        return meant
     left = [s for s in only[0] if not _for_training(run, s)]
     for side, steps in ((True, left), (False, only[1])):
         for step in steps:
@@ -137,6 +143,7 @@ def _steps(run: Evaluator, mine: list[Step], theirs: list[Step], label: bool) ->
             if step.kind == "turn" and not side and step.name != "transpose":
                 continue
             if step.figures is not None and not side and _another_camera(None, step):
+                meant = meant or Apart(OTHER_DATA, None, step.node, label, "held-out data")
                 continue
             beside = (only[1] if side else left)[:1]
             there = beside[0].node if beside else None
@@ -145,7 +152,7 @@ def _steps(run: Evaluator, mine: list[Step], theirs: list[Step], label: bool) ->
             return Apart(
                 "one side", nodes[0], nodes[1], label, "training" if side else "held-out data", whole
             )
-    return None
+    return meant
 
 
 def _same_operations(mine: list[Step], theirs: list[Step]) -> bool:
@@ -171,10 +178,12 @@ def _for_training(run: Evaluator, step: Step) -> bool:
 def _step(one: Step, other: Step, label: bool) -> Apart | None:
     """Two steps of one kind: by other figures, by a table or by statistics of their own?"""
     if one.figures is not None and other.figures is not None:
-        if not one.figures.like(other.figures) and not _another_camera(one, other):
-            whole = _shifts(one) and _shifts(other)
-            return Apart("figures", _own(one, other), _own(other, one), label, "", whole)
-        return None
+        if one.figures.like(other.figures):
+            return None
+        kind, whole = ("figures", _shifts(one) and _shifts(other))
+        if _another_camera(one, other):
+            kind, whole = OTHER_DATA, False
+        return Apart(kind, _own(one, other), _own(other, one), label, "", whole)
     if one.kind == "counts" and one.rest[0].key != other.rest[0].key:
         if not one.rest[0].sampled and not other.rest[0].sampled:
             return Apart("numbering", one.node, other.node, label, one.name)

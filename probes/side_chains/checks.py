@@ -14,7 +14,7 @@ from ..readers._tree import names_in, of, unparse
 from ..readers.script import last_name
 from ..scripts.flow import flow
 from ..scripts.syntax import Function, Script
-from .apart import Apart, samples_apart
+from .apart import OTHER_DATA, Apart, samples_apart
 from .evaluate import Evaluator
 from .machine import Left, OutOfSteps
 from .values import Env, Obj, Term
@@ -52,9 +52,20 @@ class Pair:
     names: tuple[str, str] = ("", "")  # of arrays, which may be processed later on
 
 
-@lru_cache(maxsize=16)
 def differences(source: Script) -> tuple[Apart, ...]:
     """Where the two sides of a script's data are processed otherwise, each place once."""
+    return _differences(source)[0]
+
+
+def both_followed(source: Script) -> bool:
+    """Whether data of both sides were found and held against each other."""
+    return _differences(source)[1] > 0
+
+
+@lru_cache(maxsize=16)
+def _differences(source: Script) -> tuple[tuple[Apart, ...], int]:
+    """The differences, and how many pairs of values were held against each other to the end."""
+    pairs = 0
     found: dict[tuple[str, int, int], Apart] = {}
     left = MOST_STEPS
     for run, frames in _runs(source):
@@ -63,13 +74,14 @@ def differences(source: Script) -> tuple[Apart, ...]:
             one = None
             with suppress(OutOfSteps, Left, RecursionError):
                 one = samples_apart(run, pair.train, pair.held, pair.label)
+                pairs += 1
             left -= given - max(run.steps, 0)
             if one is not None and (_ready(pair, one) or _used_alike(source, *pair.names)):
                 lines = [getattr(n, "lineno", 0) if n is not None else 0 for n in (one.train, one.held)]
                 known = found.get((one.kind, lines[0], lines[1]))
                 if known is None or (pair.one_loss and not known.one_loss):
                     found[one.kind, lines[0], lines[1]] = replace(one, one_loss=pair.one_loss)
-    return tuple(found.values())
+    return tuple(found.values()), pairs
 
 
 def _runs(source: Script) -> Iterator[tuple[Evaluator, list[Env]]]:
@@ -172,7 +184,9 @@ def _pairs(run: Evaluator, frames: list[Env]) -> Iterator[Pair]:
 def _ready(pair: Pair, one: Apart) -> bool:
     """Data sets and loaders, which nothing but a batch is taken of; not arrays on their way to one."""
     made = pair.train.head
-    return one.kind in ("statistics", "numbering") or made == "obj" or _SETS.search(made) is not None
+    return (
+        one.kind in ("statistics", "numbering", OTHER_DATA) or made == "obj" or _SETS.search(made) is not None
+    )
 
 
 def _used_alike(source: Script, mine: str, theirs: str) -> bool:

@@ -18,6 +18,7 @@ from ..method.tokens import numbered_for_pretrained, table_not_grown
 from ..samples.by_side import label_by_side
 from ..shared.checks import at, first, ok, told_at
 from ..shared.nodes import is_none
+from ..shared.roles import is_table_of_words
 from ..shared.sides import either, given, literal, side, words
 from ..splits.sides_apart import numbered_apart
 from ..tensorflow.slips import moved_in_loss_alone
@@ -36,7 +37,7 @@ def classes_numbered_apart(view: View) -> Finding:
         either(
             _by_set,
             _by_hash,
-            _of_held_out,
+            partial(_of_held_out, of_words=False),
             _table_of_held_out,
             _twin_tables,
             _in_shared_function,
@@ -241,14 +242,16 @@ def _numberings(source: Script, scope: ast.AST, keep_sorted: bool) -> Iterator[a
             yield column
 
 
-def _of_held_out(source: Script) -> Finding | None:
+def _of_held_out(source: Script, of_words: bool) -> Finding | None:
     """Held-out values get numbers of their own, and training values others."""
-    found = [n for n in _numberings(source, source.tree, True) if side(_data_of(n)) is not None]
+    every = [n for n in _numberings(source, source.tree, True) if is_table_of_words(source, n) == of_words]
+    found = [n for n in every if side(_data_of(n)) is not None]
     held = [n for n in found if side(_data_of(n)) is False]
-    mine = [n for n in _numberings(source, source.tree, True) if side(_data_of(n)) is True]
-    if held and (mine or source.named("map")):
-        return at(source, held[0], "held-out classes get numbers of their own, which mean other classes")
-    return ok(source, mine[0], "classes are numbered by the training data") if mine else None
+    mine = [n for n in found if side(_data_of(n)) is True]
+    what = "words" if of_words else "classes"
+    if held and (mine or (source.named("map") and not of_words)):
+        return at(source, held[0], f"held-out {what} get numbers of their own, which mean other {what}")
+    return ok(source, mine[0], f"{what} are numbered by the training data") if mine else None
 
 
 def _table_of_held_out(source: Script) -> Finding | None:
@@ -420,6 +423,7 @@ def words_numbered_apart(view: View) -> Finding:
         view,
         either(
             _vocabulary_of_held_out,
+            partial(_of_held_out, of_words=True),
             _other_tokenizer,
             _no_item_type,
             told_at(words_apart),

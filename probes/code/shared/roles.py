@@ -233,6 +233,18 @@ def split_flags(source: Script) -> dict[ast.AST, frozenset[str]]:
     return found
 
 
+_TABLE_OF_WORDS = re.compile(
+    r"(?i)(?:self\.)?(?:\w*vocab\w*|\w*stoi"
+    r"|(?:w|word|tok|token|char|c)\w{0,2}_?(?:to|2)_?(?:i|id|idx|ix|index)\w*)$"
+)
+
+
+def is_table_of_words(source: Script, node: ast.AST) -> bool:
+    """Whether an expression stands in an assignment to the numbers of words: `vocabulary = {w: i ...}`."""
+    kept = source.statement(node)
+    return isinstance(kept, ast.Assign) and any(_TABLE_OF_WORDS.match(unparse(t)) for t in kept.targets)
+
+
 def base_name(text: str) -> str:
     """`self.train` -> "train"."""
     return text.rsplit(".", 1)[-1]

@@ -24,6 +24,7 @@ from .flags import labelled_by_switch
 from .handed_apart import setting_left_out
 from .masks_apart import mask_left_out
 from .sides_apart import labels_apart, scaled_back
+from .simulated import changed
 from .split_steps import left_out_of_loop, one_not_transformed
 
 
@@ -224,8 +225,11 @@ def _legitimate(value: ast.expr) -> bool:
 def _by_flag(source: Script, labels: bool) -> Finding | None:
     """Statements under a parameter that differs between the call for training and that for held-out data."""
     wanted = targets(source) if labels else inputs(source)
+    meant = {getattr(n, "lineno", 0) for n in changed(source)}  # to be data of another kind: no processing
     for owner, flags in split_flags(source).items():
         for node in walk(owner):
+            if getattr(node, "lineno", 0) in meant:
+                continue
             if isinstance(node, ast.If) and _tests(node.test, flags):
                 done = [
                     [s for s in way if _scales(source, s, wanted, labels)] for way in (node.body, node.orelse)

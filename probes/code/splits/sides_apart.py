@@ -9,9 +9,10 @@ from ...readers._secrets import redact
 from ...readers.script import last_name
 from ...registry import Finding, present
 from ...scripts.syntax import Script
-from ...side_chains.apart import Apart
+from ...side_chains.apart import OTHER_DATA, Apart
 from ...side_chains.checks import differences
 from ...side_chains.steps import batches_apart
+from ..shared.roles import is_table_of_words
 from .rows_flowed import inputs_in_use
 from .simulated import samples_apart
 
@@ -27,7 +28,7 @@ def inputs_apart(source: Script) -> Finding | None:
     batch = batches_apart(source)
     in_use = tuple(one for one in inputs_in_use(source) if not one.label)
     for one in (*differences(source), *((batch,) if batch is not None else ()), *in_use):
-        if _where_drawn(source, one):
+        if one.kind == OTHER_DATA or _where_drawn(source, one):
             continue
         if one.kind != "numbering" and not (_of_classes(one) or _scaled_back(source, one) or _of_sizes(one)):
             return _finding(source, one)
@@ -62,9 +63,14 @@ def labels_apart(source: Script) -> Finding | None:
 def numbered_apart(source: Script, labels: bool) -> Finding | None:
     """Classes (`labels`), or words and categories, are numbered by a table of their own on either side."""
     for one in differences(source):
-        if one.kind == "numbering" and one.label == labels:
+        if one.kind == "numbering" and (one.label and not _of_words(source, one)) == labels:
             return _finding(source, one)
     return None
+
+
+def _of_words(source: Script, one: Apart) -> bool:
+    """The table is named after words, though labels stand beside them: `vocabulary = {w: i ...}`."""
+    return any(is_table_of_words(source, n) for n in (one.train, one.held) if n is not None)
 
 
 def _of_classes(one: Apart) -> bool:

@@ -17,6 +17,8 @@ from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
+from ...side_chains.apart import OTHER_DATA
+from ...side_chains.checks import both_followed, differences
 from ..shared.checks import at, first, number, ok
 from ..shared.numbers import known
 from ..shared.roles import is_random
@@ -70,6 +72,24 @@ def drawn_apart(view: View) -> Finding:
         return ok(source, pairs[0][2], "both parts are drawn alike") if pairs else None
 
     return first(view, check, "the scripts draw no samples of their own for training and evaluation")
+
+
+@probe()
+def held_out_shifted(view: View) -> Finding:
+    """Held-out inputs are changed by figures that no unit or range has, and training inputs are not."""
+
+    def check(source: Script) -> Finding | None:
+        for one in changed(source):
+            return at(source, one, "held-out inputs are changed here, training inputs are not")
+        return ok(source, None, "both sides' inputs were followed") if both_followed(source) else None
+
+    return first(view, check, "the scripts change no held-out inputs by figures alone")
+
+
+def changed(source: Script) -> tuple[ast.AST, ...]:
+    """Where held-out inputs are shifted or scaled so that they are meant to be of another kind."""
+    found = differences(source)
+    return tuple(d.held for d in found if d.kind == OTHER_DATA and not d.label and d.held is not None)
 
 
 @lru_cache(maxsize=16)
