@@ -15,7 +15,7 @@ from ...scripts.syntax import Function, Script
 from ..method.shifted import asked_with_answers
 from ..shared.checks import at, first, gone_over, ok
 from ..shared.roles import split_of, trains
-from ..shared.sides import either
+from ..shared.sides import either, side
 from .keras_fit import share_of_other_axis
 from .loops import predicts_least_likely, predicts_over_batch
 from .other_loader import divided_by_other_length
@@ -140,7 +140,7 @@ def _ratios(source: Script) -> Iterator[_Ratio]:
     """Quotients that evaluations make: function, its loops, where, unit of the sum, what by, all sums."""
     for function in source.of(ast.FunctionDef, ast.AsyncFunctionDef):
         every = of(function, ast.For)
-        trained = [n for n in every if takes_gradients(source, n)]
+        trained = [n for n in every if takes_gradients(source, n) and not _of_both_sides(source, n)]
         if takes_gradients(source, function) and len(trained) == len(every):
             continue
         loops = [n for n in every if n not in trained]
@@ -157,6 +157,16 @@ def _ratios(source: Script) -> Iterator[_Ratio]:
             unit = _unit_of(above, sums)
             for one in [unit] if unit is not None else _units_of_all(source, node, above, sums):
                 yield function, loops, node, one, below, sums
+
+
+def _of_both_sides(source: Script, loop: ast.For) -> bool:
+    """It stands in `for phase in ("train", "val"):`, or is that loop: held-out batches come by as well."""
+    return any(
+        isinstance(p, ast.For)
+        and isinstance(p.iter, (ast.List, ast.Tuple))
+        and {side(str(e.value)) for e in p.iter.elts if isinstance(e, ast.Constant)} >= {True, False}
+        for p in (loop, *source.above(loop))
+    )
 
 
 def _units_of_all(source: Script, node: ast.AST, above: ast.expr, sums: dict[str, str]) -> list[str]:
@@ -322,6 +332,8 @@ def _count(
         over = [gone_over(loop.iter) for loop in loops]
         mine = [source.owner(o) if isinstance(o, ast.Call) else unparse(o) for o in over]
         return _BATCHES if source.owner(value) in mine else None
+    if isinstance(value, ast.Subscript) and _sizes_of_sets(source, value):
+        return _SAMPLES
     if not (isinstance(value, ast.Call) and last_name(value.func) == "len" and value.args):
         return None
     counted = unparse(value.args[0])
@@ -330,6 +342,21 @@ def _count(
         batches = any(w in counted.lower() for w in ("load", "batch", "dl")) or counted.endswith("_iter")
         return _BATCHES if batches or _builds_loader(source, counted) else None
     return _SAMPLES if counted in [f"{w}.dataset" for w in walked] else None
+
+
+def _sizes_of_sets(source: Script, value: ast.Subscript) -> bool:
+    """`sizes[phase]` after `sizes = {p: len(datasets[p]) for p in ...}`: how many samples each set has."""
+    made = source.assigned(unparse(value.value), source.tree)
+    each = made.values if isinstance(made, ast.Dict) else []
+    each = [made.value] if isinstance(made, ast.DictComp) else each
+    return bool(each) and all(
+        isinstance(v, ast.Call)
+        and last_name(v.func) == "len"
+        and len(v.args) == 1
+        and re.search(r"(?i)data_?sets?|_set|_ds\b|subset", unparse(v.args[0])) is not None
+        and re.search(r"(?i)load|_dl\b|batch", unparse(v.args[0])) is None
+        for v in each
+    )
 
 
 def _resolved(source: Script, function: Function, value: ast.expr) -> ast.expr:

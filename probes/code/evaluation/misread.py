@@ -114,19 +114,32 @@ def _logits_for_chances(source: Script) -> Finding | None:
     for node in source.of(ast.Compare):
         if len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Gt, ast.GtE)):
             continue
-        limit = literal(source, node.comparators[0])
-        if isinstance(limit, bool) or not isinstance(limit, float) or not 0.0 < limit < 1.0:
+        limit = _limit(source, node.comparators[0])
+        if limit is None or not 0.0 < limit < 1.0:
             continue
         told = kinds(source, node.left)
         if told == {LOGITS}:
             return at(source, node, "a threshold for chances is held against raw scores")
-        if told == {SHARES} and limit >= 0.5 and _many_labels(source):
+        alone = isinstance(node.comparators[0], ast.Constant)
+        if told == {SHARES} and (limit >= 0.5 or not alone) and _many_labels(source):
             why = "the labels are independent, and shares of a softmax are held against a threshold for each"
             return at(source, node, why)
     for call in source.named("log_loss", "brier_score_loss"):
         scores = keyword(call, "y_pred") or (call.args[1] if len(call.args) > 1 else None)
         if "sklearn" in source.code and scores is not None and kinds(source, scores) == {LOGITS}:
             return at(source, call, "this takes chances and is handed raw scores")
+    return None
+
+
+def _limit(source: Script, node: ast.expr) -> float | None:
+    """The number that scores are held against, or the one that all limits begin at: `np.full(n, 0.5)`."""
+    known = literal(source, node)
+    if isinstance(known, float):
+        return known
+    for value in flow(source).values(node, 3) if isinstance(node, (ast.Name, ast.Attribute)) else []:
+        if isinstance(value, ast.Call) and last_name(value.func) == "full" and len(value.args) > 1:
+            filled = literal(source, value.args[1])
+            return filled if isinstance(filled, float) else None
     return None
 
 

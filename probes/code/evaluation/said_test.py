@@ -200,6 +200,8 @@ def _held_against(source: Script) -> Iterator[tuple[ast.expr, ast.expr, ast.AST]
 def scored_against_itself(source: Script) -> Finding | None:
     """`kappa(y, y)`: a score of the script's own is handed one name twice, and different ones elsewhere."""
     for call in source.calls:
+        if (twice := _named_twice(call)) is not None:
+            return at(source, call, f"`{twice}` is scored against itself")
         if len(call.args) < 2 or not all(isinstance(a, ast.Name) for a in call.args[:2]):
             continue
         if unparse(call.args[0]) != unparse(call.args[1]) or not flow(source).called(call):
@@ -209,3 +211,12 @@ def scored_against_itself(source: Script) -> Finding | None:
         if apart and len(apart) == len(others) and _SCORES.search(last_name(call.func)):
             return at(source, call, f"`{unparse(call.args[0])}` is scored against itself")
     return None
+
+
+_SIDES = (("predictions", "references"), ("y_pred", "y_true"), ("preds", "target"), ("hypothesis", "truth"))
+
+
+def _named_twice(call: ast.Call) -> str | None:
+    """`metric.compute(predictions=told, references=told)`: both sides of a library's metric are one name."""
+    given = {k.arg: unparse(k.value) for k in call.keywords if isinstance(k.value, ast.Name)}
+    return next((given[a] for a, b in _SIDES if a in given and given[a] == given.get(b)), None)

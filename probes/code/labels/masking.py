@@ -407,6 +407,8 @@ def tags_by_position(source: Script) -> Finding | None:
 # ------------------------------------------------------------------------------------ blended class numbers
 
 _NEAREST = re.compile(r"(?i)nearest|order=0|\border\b")
+# whose `resize` blends unless it is told otherwise: of torchvision and of TensorFlow
+_SMOOTH = ("F", "TF", "TVF", "VF", "transforms.functional", "T.functional", "tf.image")
 _RESIZES = (
     "resize",
     "interpolate",
@@ -437,9 +439,7 @@ def _blended(source: Script) -> Finding | None:
         target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
         what = unparse(call.args[0]) if call.args else ""
         owner = source.owner(call)
-        name = (
-            what if owner in ("cv2", "F", "TF", "torch.nn.functional", "ndimage", "tf.image", "") else owner
-        )
+        name = what if owner in ("cv2", "torch.nn.functional", "ndimage", "", *_SMOOTH) else owner
         if not re.search(
             r"(?i)(?:^|[^a-z])(?:seg_?)?(?:mask|label|lbl|seg|annot|gt)s?(?:_|\W|$)", name
         ) or not is_label(target):
@@ -450,7 +450,8 @@ def _blended(source: Script) -> Finding | None:
         seen = seen or call
         modes = [*call.args[1:], *(k.value for k in call.keywords)]
         smooth = any(re.search(r"(?i)bilinear|bicubic|linear|lanczos|cubic|area", unparse(m)) for m in modes)
-        by_default = not _NEAREST.search(text) and owner == "cv2" and last_name(call.func) == "resize"
+        blends = owner == "cv2" or (owner in _SMOOTH and "tv_tensors" not in source.code)
+        by_default = not _NEAREST.search(text) and blends and last_name(call.func) == "resize"
         after = rf"\b{re.escape(target)}(?:\.\w+\([^)]*\))*(?:\s*>=?\s|\.gt_?\(|\.ge_?\(|\.round|\.bool)"
         cuts = re.search(after, source.code) is not None
         if (smooth or by_default) and not cuts and not re.search(r"(?i)pred|logit|prob|soft|out", name):

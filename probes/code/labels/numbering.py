@@ -23,7 +23,7 @@ from ..shared.sides import either, given, literal, side, words
 from ..splits.sides_apart import numbered_apart
 from ..tensorflow.slips import moved_in_loss_alone
 from .keras_words import more_words_than_rows, numbered_anew
-from .own_tables import classes_of_each_file, numbers_over_reserved
+from .own_tables import classes_of_each_file, numbered_in_turn, numbers_over_reserved
 from .raw_numbers import raw_ids_taken
 from .start import numbered_from_one, shifted_in_training
 from .table_sizes import fewer_rows_than_words, padding_is_a_word, table_too_small, unknown_is_a_word
@@ -248,10 +248,17 @@ def _of_held_out(source: Script, of_words: bool) -> Finding | None:
     found = [n for n in every if side(_data_of(n)) is not None]
     held = [n for n in found if side(_data_of(n)) is False]
     mine = [n for n in found if side(_data_of(n)) is True]
+    columns = {_column(n) for n in every if n not in held} - {""}
     what = "words" if of_words else "classes"
-    if held and (mine or (source.named("map") and not of_words)):
+    if held and (mine or (source.named("map") and not of_words) or _column(held[0]) in columns):
         return at(source, held[0], f"held-out {what} get numbers of their own, which mean other {what}")
     return ok(source, mine[0], f"{what} are numbered by the training data") if mine else None
+
+
+def _column(node: ast.expr) -> str:
+    """The one column whose values are numbered: `rows["track"].astype("category").cat.codes`."""
+    texts = [s.slice.value for s in of(node, ast.Subscript) if isinstance(s.slice, ast.Constant)]
+    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else ""
 
 
 def _table_of_held_out(source: Script) -> Finding | None:
@@ -312,6 +319,8 @@ def _in_shared_function(source: Script) -> Finding | None:
                 return at(
                     source, node, "each split is numbered by itself, so that a number means different classes"
                 )
+        if (turn := numbered_in_turn(function)) is not None:
+            return at(source, turn, "each split is numbered by itself, in the order of its rows")
     return None
 
 
@@ -424,6 +433,7 @@ def words_numbered_apart(view: View) -> Finding:
         either(
             _vocabulary_of_held_out,
             partial(_of_held_out, of_words=True),
+            _vocabulary_of_each_part,
             _other_tokenizer,
             _no_item_type,
             told_at(words_apart),
@@ -456,6 +466,27 @@ def _vocabulary_of_held_out(source: Script) -> Finding | None:
     if mine and data and any(_called(m) == _called(d) for m in mine for d in data):
         return at(source, data[0], "held-out texts get a vocabulary of their own")
     return ok(source, mine[0], "the vocabulary comes from the training texts") if mine else None
+
+
+def _vocabulary_of_each_part(source: Script) -> Finding | None:
+    """A function that both splits go through makes a vocabulary of the rows that it is given."""
+    for function in _shared(source):
+        parameters = {a.arg for a in function.args.args} - {"self", "cls"}
+        for call in of(function, ast.Call):
+            owner = source.classes.get(last_name(call.func))
+            if owner is None or not re.search(r"(?i)vocab|tokeni[sz]er|lexicon|dictionary", owner.name):
+                continue
+            if not call.args or not names_in(call.args[0]) & parameters or _is_chosen(source, call):
+                continue
+            numbers = [c for c in of(owner, ast.Call) if last_name(c.func) in ("enumerate", "setdefault")]
+            if numbers or re.search(r"\] = len\(", unparse(owner)):
+                return at(source, call, "each split gets a vocabulary of its own: a number means other words")
+    return None
+
+
+def _is_chosen(source: Script, node: ast.AST) -> bool:
+    """It is made only where none is handed in, or for training alone: `vocab or Vocab(rows)`."""
+    return any(isinstance(p, (ast.If, ast.IfExp, ast.BoolOp)) for p in source.above(node))
 
 
 def _called(call: ast.Call) -> str:

@@ -176,3 +176,37 @@ def _asked_with_reserved(source: Script, table: ast.DictComp, reserved: dict[str
         isinstance(n.ctx, ast.Store) and unparse(n.value) in names for n in source.of(ast.Subscript)
     ) or any(last_name(c.func) == "update" and source.owner(c) in names for c in source.calls)
     return asked and not later
+
+
+def numbered_in_turn(function: Function) -> ast.AST | None:
+    """`names = {}`, and `names.setdefault(label, len(names))` in a loop over the rows that are handed in.
+
+    Not where the table is given back: then the next part may be read by it.
+    """
+    parameters = {a.arg for a in function.args.args} - {"self", "cls"}
+    empty = {
+        n.targets[0].id
+        for n in of(function, ast.Assign)
+        if isinstance(n.targets[0], ast.Name) and unparse(n.value) in ("{}", "dict()")
+    }
+    given = {n for r in of(function, ast.Return) if r.value is not None for n in _handed_back(r.value)}
+    for loop in of(function, ast.For):
+        if not names_in(loop.iter) & parameters:
+            continue
+        for call in of(loop, ast.Call):
+            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            name = owner.id if isinstance(owner, ast.Name) else ""
+            numbers = last_name(call.func) == "setdefault" and len(call.args) == 2
+            if numbers and unparse(call.args[1]) == f"len({name})" and name in empty - given:
+                return call
+        for node in of(loop, ast.Assign):
+            target = node.targets[0]
+            name = unparse(target.value) if isinstance(target, ast.Subscript) else ""
+            if name in empty - given and unparse(node.value) == f"len({name})":
+                return node
+    return None
+
+
+def _handed_back(value: ast.expr) -> set[str]:
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    return {p.id for p in parts if isinstance(p, ast.Name)}

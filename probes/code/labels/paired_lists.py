@@ -24,6 +24,8 @@ def paired_by_listing(source: Script) -> Finding | None:
     """
     found = list(_listings(source))
     seen: ast.AST | None = None
+    if (at_once := _zipped_at_once(source)) is not None:
+        return at(source, at_once, "a listing has no fixed order, and its files go with those of another")
     for number, (node, name, folder, steady) in enumerate(found):
         for other, beside, place, fixed in found[number + 1 :]:
             if folder == place or source.function_around(node) is not source.function_around(other):
@@ -128,3 +130,19 @@ def _by_one_index(source: Script, scope: ast.AST, one: str, other: str) -> bool:
         if name in places and isinstance(node.slice, ast.Name) and isinstance(node.ctx, ast.Load):
             places[name].add((source.function_around(node), node.slice.id))
     return bool(places[one] & places[other])
+
+
+def _zipped_at_once(source: Script) -> ast.expr | None:
+    """`zip(a.glob("*.png"), sorted(b.glob("*.png")))`: two folders are listed where they are paired."""
+    for call in source.named("zip"):
+        if len(call.args) != 2:
+            continue
+        calls = [[c for c in of(a, ast.Call) if last_name(c.func) in _LISTS] for a in call.args]
+        if any(len(c) != 1 or not _is_the_list(a, c[0]) for a, c in zip(call.args, calls, strict=True)):
+            continue
+        if unparse(calls[0][0]) == unparse(calls[1][0]):
+            continue
+        for one in call.args:
+            if not any(last_name(c.func) in _SORTS for c in of(one, ast.Call)):
+                return one
+    return None

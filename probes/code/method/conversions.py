@@ -194,10 +194,21 @@ def waves_of_half_a_period(source: Script) -> Finding | None:
         short = [c for p, c in waves if p < whole[0] * 0.9]
         if short and not any(p >= whole[0] * 0.9 for p, _ in waves) and 2 * len(short) > len(waves):
             return at(source, short[0], f"a {part} comes round after {whole[0]:g}, and its waves sooner")
+        plain = [c for p, c in waves if not _round(source, c) and whole[0] * 0.9 <= p <= whole[0] * 1.1]
+        if plain and len(plain) == len(waves):
+            return at(source, plain[0], f"a {part} goes through one radian here, and never comes round")
         if short and len(waves) == 2 and _differ(waves):
             return at(source, short[0], f"a {part} comes round after {whole[0]:g}, and this wave sooner")
     first = next((f[0][1] for f in used.values()), None)
     return ok(source, first, "times come round in their period") if first is not None else None
+
+
+def _round(source: Script, call: ast.Call) -> bool:
+    """The angle has a factor of pi, by its name or as a number."""
+    parts = [n for n in of(call, ast.Name, ast.Attribute, ast.Constant) if n is not call.func]
+    if any(re.search(r"(?i)pi|tau|rad|omega|freq", unparse(n)) for n in parts):
+        return True
+    return any(v is not None and (3.1 < v < 3.2 or 6.2 < v < 6.3) for v in (number(source, n) for n in parts))
 
 
 def _differ(waves: list[tuple[float, ast.Call]]) -> bool:
@@ -214,7 +225,7 @@ def _part_of_time(source: Script, node: ast.expr) -> str:
                 if (
                     held.attr in _PERIODS
                     and isinstance(held.value, ast.Attribute)
-                    and held.value.attr == "dt"
+                    and held.value.attr in ("dt", "index")
                 ):
                     others = [b for b in of(value, ast.BinOp) if isinstance(b.op, (ast.Add, ast.Sub))]
                     return "" if others else held.attr

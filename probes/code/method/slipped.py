@@ -64,6 +64,7 @@ from .sound import (
     stored_sound_overwritten,
 )
 from .target_nets import copied_onto_the_learner, copy_is_the_learner, copy_never_asked
+from .text_lengths import text_cut_short
 
 _METHODS = (
     part_of_batch_unread,
@@ -152,6 +153,7 @@ def places_left(view: View) -> Finding:
 def figures_impossible(view: View) -> Finding:
     """Figures of a processing step cannot be right: a hop over its window, a band above half the rate."""
     checks = either(
-        frames_do_not_fit, last_beta_above_one, discount_above_one, most_words_masked, waves_of_half_a_period
+        *(frames_do_not_fit, last_beta_above_one, discount_above_one, most_words_masked),
+        *(waves_of_half_a_period, lambda s: text_cut_short(view, s)),
     )
     return first(view, checks, "the scripts hold no such figures")

@@ -26,6 +26,7 @@ from ..tensorflow.turned_apart import turned_alone
 from .cut_apart import cut_at_exchanged_corners, turned_by_another_draw
 from .in_getitem import label_of_the_one_before
 from .mixed_pairs import shares_exchanged
+from .pixel_types import bytes_wrap, classes_divided
 from .twin_pictures import labels_scaled_by_chance, mirrored_on_another_axis, one_of_two_moved
 
 
@@ -55,6 +56,7 @@ def sample_torn_apart(view: View) -> Finding:
             one_of_two_moved,
             mirrored_on_another_axis,
             labels_scaled_by_chance,
+            *(classes_divided, bytes_wrap),
             target_further_on,
             label_of_the_one_before,
             shows("moved-apart"),
@@ -374,13 +376,23 @@ def _channels_turned(source: Script) -> Finding | None:
     ]
     if reads and keyword(reads[0], "flags") is None:
         text = source.code
-        turns = re.search(r"cvtColor|::-1|BGR2RGB|to_rgb|bgr_to_rgb|\[2, 1, 0\]|swapRB|flip\(", text)
-        if not turns and "Normalize" in text and "0.485" in text:
+        turns = re.search(r"cvtColor|BGR2RGB|to_rgb|bgr_to_rgb|\[2, 1, 0\]|swapRB|(?<!cv2\.)\bflip\(", text)
+        mirrors = [n for n in source.of(ast.Subscript) if _TURNS.search(unparse(n.slice))]
+        columns = [n for n in mirrors if unparse(n.slice).strip("()") == ":, ::-1" and _is_sample(source, n)]
+        if not turns and len(columns) == len(mirrors) and "0.485" in text and "0.406" in text:
             return at(
                 source, reads[0], "cv2 reads blue first, and mean, deviation and weights are for red first"
             )
         return ok(source, reads[0], "channels are turned to red first")
     return ok(source, seen, "channels are red first") if seen is not None else None
+
+
+_TURNS = re.compile(r"::-1")
+
+
+def _is_sample(source: Script, node: ast.AST) -> bool:
+    """`image[:, ::-1]` where a sample is made: the columns of one picture, and no channels of a batch."""
+    return re.search(r"(?i)__getitem__|aug|flip|mirror|transform", source.function_name(node)) is not None
 
 
 _TIME_BY_FREQUENCY = re.compile(

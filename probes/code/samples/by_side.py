@@ -120,6 +120,10 @@ def _is_picture(source: Script, node: ast.expr, depth: int) -> bool:
         return False
     if _PICTURE.search(text):
         return True
+    for function in (f for c in of(node, ast.Call) for f in flow(source).called(c)[:1]):
+        reads = unparse(function)  # `self.load(name)`
+        if _PICTURE.search(reads) and not _TURNED.search(reads) and not re.search(r"reshape|view\(", reads):
+            return True
     for name in of(node, ast.Name):
         given = [g for g in flow(source).all_given(name) if g.value is not node]
         if given and not any(g.places or _TURNED.search(unparse(g.value)) for g in given):

@@ -21,6 +21,7 @@ INPUT_WORDS = re.compile(
     r"|spectrograms?|frames?|data|samples?|series|windows?|rows?|columns?)(?:_|$)"
 )
 _MODEL = re.compile(r"(?:^|_)(?:model|net|network|module|classifier|regressor|backbone)$")
+_MAKES = re.compile(r"(?:create|get|build|load|make|init|setup|save|add|new|export|freeze|compile|prepare)_")
 _MODULE = re.compile(r"(?:Module|Cell|Model|Layer)$")
 RANDOM = re.compile(
     r"\b(?:rand|randn|randint|randperm|random|randrange|choice|choices|integers|permutation|uniform|normal"
@@ -92,7 +93,8 @@ def model_calls(source: Script) -> Iterator[ast.Call]:
         if not call.args or isinstance(call.func, ast.Call):
             continue
         name = unparse(call.func)
-        if name in names or (_MODEL.search(name.lower()) and name not in source.classes):
+        named = _MODEL.search(last_name(call.func).lower()) and not _MAKES.match(last_name(call.func))
+        if name in names or (named and name not in source.classes):
             if source.function_around(call) not in source.forwards:
                 yield call
 

@@ -28,6 +28,7 @@ from ..tensorflow.keras_slips import learned_from_whole
 from ..tensorflow.slips import evaluated_by_training_input, held_out_pattern_of_training
 from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .cuts_meet import cuts_meet
+from .files_of_settings import one_file_in_settings
 from .groups_torn import groups_torn
 from .joined_fit import fitted_to_both, series_parted_by_chance
 from .learnt_and_scored import chosen_by_test
@@ -47,6 +48,7 @@ from .slipped import parts_from_one_end
 from .split_steps import learned_after_split, of_all_rows
 from .target_columns import target_among_inputs
 from .target_means import means_of_own_target
+from .tuned_on_test import tuned_on_test
 from .tuples_meet import parts_share_an_element
 from .wholes import figures_of_all, whole_for_a_part
 
@@ -64,6 +66,7 @@ def training_sees_evaluation(view: View) -> Finding:
             target_is_input,
             overlap,
             rows_shared,
+            one_file_in_settings,
         )
     )
 
@@ -439,7 +442,7 @@ def selected_on_test(view: View) -> Finding:
     """The best model is chosen, or training stopped, by the data that the final score is reported on."""
     return first(
         view,
-        either(_on_test, chosen_by_test, test_chooses, part_never_read, chosen_by_scored),
+        either(_on_test, chosen_by_test, test_chooses, part_never_read, chosen_by_scored, tuned_on_test),
         "the scripts choose no model",
     )
 

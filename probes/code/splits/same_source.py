@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import unparse
+from ...readers._tree import names_in, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -28,6 +28,8 @@ def is_figure(one: Given) -> bool:
 def same_source(source: Script) -> Finding | None:
     """`val_set = Tiles(root, "train", tf)` beside `train_set = Tiles(root, "train", tf)`."""
     seen: ast.AST | None = None
+    if (one := _one_place_for_each(source)) is not None:
+        return at(source, one, "every part is read from the place of the training data")
     for held in given(source):
         if (taught := _whole_training_part(source, held)) is not None:
             return at(source, taught, "what is held out is asked for as the part for training")
@@ -47,6 +49,26 @@ def same_source(source: Script) -> Finding | None:
     return ok(source, seen, "held-out data have a source of their own") if seen is not None else None
 
 
+def _one_place_for_each(source: Script) -> ast.expr | None:
+    """`{p: Folder(join(root, "train")) for p in ("train", "val")}`: the place does not go by the part."""
+    for node in source.of(ast.DictComp):
+        over, made = node.generators[0], node.value
+        names = over.iter.elts if isinstance(over.iter, (ast.Tuple, ast.List)) else []
+        if {side(str(e.value)) for e in names if isinstance(e, ast.Constant)} != {True, False}:
+            continue
+        if not isinstance(made, ast.Call) or not isinstance(over.target, ast.Name) or not made.args:
+            continue
+        place, *rest = [*made.args, *(k.value for k in made.keywords)]
+        texts = [side(t) for t in texts_in(place)]
+        goes_by = [over.target.id in names_in(a) for a in (place, *rest)]
+        if True in texts and False not in texts and not goes_by[0] and _DATA.search(last_name(made.func)):
+            return place
+    return None
+
+
+_DATA = re.compile(r"(?i)folder|data|set$|read|load|images|records")
+
+
 def _whole_training_part(source: Script, held: Given) -> ast.Call | None:
     """`test_loader = DataLoader(MNIST(root, train=True))` beside a training loader of the same data."""
     if held.learns or not isinstance(held.value, ast.Call) or last_name(held.value.func) != "DataLoader":
@@ -59,7 +81,9 @@ def _whole_training_part(source: Script, held: Given) -> ast.Call | None:
     asked = [
         c
         for c in source.named(last_name(inner.func))
-        if isinstance(flag := keyword(c, "train"), ast.Constant) and flag.value is True
+        if isinstance(flag := keyword(c, "train"), ast.Constant)
+        and flag.value is True
+        and list(map(unparse, c.args)) == list(map(unparse, inner.args))  # else the rows are handed over
     ]
     return inner if inner in asked and len(asked) == 2 and not _cut_later(source, held) else None
 

@@ -105,7 +105,50 @@ def transform_unused(source: Script) -> Finding | None:
             if target.id not in read and any(read.count(n) > 1 for n in twins):
                 if target.id not in source.mentions:
                     return at(source, node, f"{target.id} is made and never used: both sides get {twins[0]}")
+    return _entry_unused(source)
+
+
+def _entry_unused(source: Script) -> Finding | None:
+    """`tf = {"train": ..., "val": ...}`, and `tf["train"]` is all that is ever read of it."""
+    for node in source.of(ast.Assign):
+        target = node.targets[0]
+        if not isinstance(node.value, ast.Dict) or not isinstance(target, (ast.Name, ast.Attribute)):
+            continue
+        held = {
+            k.value: v
+            for k, v in zip(node.value.keys, node.value.values, strict=True)
+            if isinstance(k, ast.Constant) and isinstance(k.value, str) and _is_transform(v)
+        }
+        if len(held) < len(node.value.keys) or {side(k) for k in held} != {True, False}:
+            continue
+        name = last_name(target)
+        reads = [n for n in source.of(ast.Name, ast.Attribute) if last_name(n) == name]
+        reads = [n for n in reads if isinstance(n.ctx, ast.Load)]
+        items = [source.parents.get(n) for n in reads]
+        keys = [
+            i.slice.value
+            for n, i in zip(reads, items, strict=True)
+            if isinstance(i, ast.Subscript) and i.value is n and isinstance(i.slice, ast.Constant)
+        ]
+        if not keys or len(keys) < len(reads) or {side(str(k)) for k in keys} != {True}:
+            continue
+        if len(keys) > 1 or any(_made_for_both(source, n) for n in reads):
+            unread = next(k for k in held if side(k) is False)
+            why = f"the transform {unread!r} is never used: both sides get {keys[0]!r}"
+            return at(source, reads[0], why)
     return None
+
+
+def _made_for_both(source: Script, node: ast.AST) -> bool:
+    """It stands in a comprehension or a loop over the sides: `... for p in ("train", "val")`."""
+    for parent in source.above(node):
+        loops = [parent.iter] if isinstance(parent, ast.For) else []
+        loops += [g.iter for g in getattr(parent, "generators", [])]
+        for over in loops:
+            names = over.elts if isinstance(over, (ast.Tuple, ast.List)) else []
+            if {side(str(e.value)) for e in names if isinstance(e, ast.Constant)} >= {True, False}:
+                return True
+    return False
 
 
 def _is_transform(value: ast.expr) -> bool:

@@ -6,9 +6,10 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
-from ...readers._tree import unparse
+from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import literal
@@ -29,6 +30,8 @@ def windows_hold_the_answer(source: Script) -> Finding | None:
         answers = [c for c in pair if not isinstance(_rows(c), ast.Slice)]
         if len(windows) == 2 and not answers and (met := _windows_meet(source, *windows)) is not None:
             return at(source, met, "the input holds the first of what is to be told")
+        if len(windows) == 2 and not answers and _holds_all(source, *windows):
+            return at(source, windows[0], f"the input holds all of `{unparse(windows[1])}`, the answer")
         for window in windows:
             for answer in answers:
                 if unparse(window.value) != unparse(answer.value) or not _same_columns(window, answer):
@@ -64,6 +67,31 @@ def _windows_meet(source: Script, one: ast.Subscript, other: ast.Subscript) -> a
     return other if few and far else None
 
 
+def _holds_all(source: Script, one: ast.Subscript, other: ast.Subscript) -> bool:
+    """`past = v[s:e + ahead]`, `future = v[e:e + ahead, 0]`: the input goes on to the end of the answer.
+
+    Not where both begin at one place: a part of the input is told, as its middle or what is hidden of it.
+    """
+    cuts = [_rows(c) for c in (one, other)]
+    if unparse(one.value) != unparse(other.value) or not _same_columns(one, other):
+        return False
+    ends = [
+        _sum(source, e) if e is not None else None
+        for c in cuts
+        if isinstance(c, ast.Slice) and c.step is None
+        for e in (c.lower, c.upper)
+    ]
+    if len(ends) < 4 or ends[0] is None or ends[1] is None or ends[2] is None or ends[3] is None:
+        return False
+    later, length, past = (_less(ends[2], ends[0]), _less(ends[3], ends[2]), _less(ends[1], ends[3]))
+    ahead = [v for v in later.values() if v] and [v for v in length.values() if v]
+    return bool(ahead) and all(v >= 0 for each in (later, length, past) for v in each.values())
+
+
+def _less(one: Sum, other: Sum) -> Sum:
+    return {n: one.get(n, 0) - other.get(n, 0) for n in {*one, *other}}
+
+
 def _pairs(source: Script) -> Iterator[list[ast.Subscript]]:
     """What is put aside together: by calls of `append` in one block, or as a pair."""
     blocks: dict[ast.AST, list[ast.Subscript]] = defaultdict(list)
@@ -72,19 +100,19 @@ def _pairs(source: Script) -> Iterator[list[ast.Subscript]]:
             continue
         parent = source.parents.get(source.parents[call])
         if isinstance(call.args[0], ast.Tuple):
-            yield _cuts(call.args[0].elts)
+            yield _cuts(source, call.args[0].elts)
         elif isinstance(parent, (ast.For, ast.While)):
-            blocks[parent] += _cuts([call.args[0]])
+            blocks[parent] += _cuts(source, [call.args[0]])
     yield from (cuts for cuts in blocks.values() if len(cuts) == 2)
     for node in source.of(ast.Return, ast.Yield):
         if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2:
-            yield _cuts(node.value.elts)
+            yield _cuts(source, node.value.elts)
 
 
-def _cuts(values: list[ast.expr]) -> list[ast.Subscript]:
+def _cuts(source: Script, values: list[ast.expr]) -> list[ast.Subscript]:
     found = []
     for one in values:
-        value: ast.expr = one
+        value = _named(source, one)
         while isinstance(value, ast.Call) and last_name(value.func) in _ALIKE:
             of_itself = isinstance(value.func, ast.Attribute) and last_name(value.func) in (
                 "astype",
@@ -97,6 +125,17 @@ def _cuts(values: list[ast.expr]) -> list[ast.Subscript]:
         if isinstance(value, ast.Subscript):
             found.append(value)
     return found if len(found) == len(values) else []
+
+
+def _named(source: Script, value: ast.expr) -> ast.expr:
+    """What a name was cut as, where nothing of it is written over afterwards."""
+    given = flow(source).all_given(value) if isinstance(value, ast.Name) else []
+    if len(given) != 1 or given[0].places:
+        return value
+    scope = source.function_around(value) or source.tree
+    stored = [n for n in of(scope, ast.Subscript) if not isinstance(n.ctx, ast.Load)]
+    hidden = any(unparse(n.value) == unparse(value) for n in stored)
+    return value if hidden else given[0].value
 
 
 def _rows(cut: ast.Subscript) -> ast.expr:
@@ -131,15 +170,18 @@ def _inside(source: Script, window: ast.Subscript, answer: ast.Subscript) -> boo
     return left.get("", 0) > 0 and from_low
 
 
-def _sum(source: Script, node: ast.expr) -> Sum | None:
-    """A sum of names and whole numbers; what a script gives one number to is that number."""
+def _sum(source: Script, node: ast.expr, deep: int = 3) -> Sum | None:
+    """A sum of names and whole numbers; what a script gives one number or sum to is that number or sum."""
     number = literal(source, node)
     if isinstance(number, int) and not isinstance(number, bool):
         return {"": number}
     if isinstance(node, (ast.Name, ast.Attribute)):
-        return {unparse(node): 1}
+        given = flow(source).all_given(node) if isinstance(node, ast.Name) and deep else []
+        made = given[0].value if len(given) == 1 and not given[0].places else None
+        told = _sum(source, made, deep - 1) if isinstance(made, ast.BinOp) else None
+        return told if told is not None else {unparse(node): 1}
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        left, right = _sum(source, node.left), _sum(source, node.right)
+        left, right = _sum(source, node.left, deep), _sum(source, node.right, deep)
         if left is None or right is None:
             return None
         sign = 1 if isinstance(node.op, ast.Add) else -1

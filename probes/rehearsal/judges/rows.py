@@ -310,7 +310,7 @@ def target_among_inputs(machine: Machine) -> Iterator[Verdict]:
         if not met.asked & learnt or met.guessed or len(columns := fields(target)) != 1:
             continue
         file, _, column = next(iter(columns)).partition("#")
-        if not column or column in "*?" or not _alike(met):
+        if not column or column in "*?" or column in _OF_PATHS or not _alike(met):
             continue
         for number in met.asked & learnt:
             for one in machine.tensors(machine.asks[number].given):
@@ -325,4 +325,5 @@ def target_among_inputs(machine: Machine) -> Iterator[Verdict]:
                     return
 
 
+_OF_PATHS = ("name", "stem", "suffix", "parent")  # of a picture's file, and no column of a table
 _MOVED = frozenset(("shift", "roll", "rolling", "cumsum", "diff", "groupby", "lag", "mask", "set"))
