@@ -87,7 +87,8 @@ def _of_call(
     """The kinds of what a call gives, None for a function of the script or of another package."""
     name = last_name(call.func)
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    library = owner is None or _LIBRARY.match(unparse(owner).split(".")[0]) is not None
+    plain = isinstance(owner, (ast.Name, ast.Attribute))  # `torch.sigmoid(z).cpu()` is a method of a value
+    library = owner is None or (plain and _LIBRARY.match(unparse(owner).split(".")[0]) is not None)
     mine = flow(source).called(call) if name not in _NEUTRAL else []
     given = (call.args[0] if call.args else None) if library else owner
     if call in _asked(source):

@@ -352,6 +352,9 @@ def _shared(source: Script) -> Iterator[Function]:
     for one in given(source):
         for call in of(one.value, ast.Call):
             sides.setdefault(last_name(call.func), set()).add(one.learns)
+    for name in flow(source).functions:  # `x, c, y = tensors(train_df)`: by what is handed over
+        told = {side(unparse(c.args[0])) for c in source.named(name) if c.args}
+        sides.setdefault(name, set()).update(t for t in told if t is not None)
     both = {n for n, s in sides.items() if len(s) == 2}
     for name in both:
         if name in source.classes:

@@ -55,6 +55,10 @@ def _limits(scope: ast.AST) -> Iterator[tuple[ast.AST, ast.Compare]]:
     for made in of(scope, ast.ListComp, ast.GeneratorExp, ast.DictComp):
         loops += [(made, g.target, g.iter) for g in made.generators]
     given = {t.id: n.value for n in of(scope, ast.Assign) for t in flat(n.targets) if isinstance(t, ast.Name)}
+    for call in of(scope, ast.Call):  # `max(grid, key=lambda t: f1_score(y, p > t))`
+        key = next((k.value for k in call.keywords if k.arg == "key"), None)
+        if isinstance(key, ast.Lambda) and key.args.args and call.args and last_name(call.func) == "max":
+            loops.append((key, ast.Name(key.args.args[0].arg), call.args[0]))
     for loop, target, over in loops:
         behind = [over, *(given[n] for n in names_in(over) if n in given)]
         if not any(last_name(c.func) in _GRIDS for b in behind for c in of(b, ast.Call)):
@@ -78,7 +82,7 @@ def _in_place(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
         function = source.function_around(loop)
         scope: ast.AST = function if function is not None else source.tree
         if function is None or not (names_in(test.left) & {a.arg for a in function.args.args}):
-            if isinstance(loop, (ast.ListComp, ast.GeneratorExp, ast.DictComp)) and not _takes_best(scope):
+            if not isinstance(loop, ast.For) and not _takes_best(scope):
                 continue
             if isinstance(loop, ast.For) and not _takes_best(loop):
                 continue

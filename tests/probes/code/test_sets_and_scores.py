@@ -43,6 +43,12 @@ p, y = predict(net, {}_loader)
 limit = best(p, y)
 print(f1_score(y, p >= limit))
 """
+KEYED = """
+def best(p, y):
+    return max(np.arange(0.1, 0.9, 0.02), key=lambda t: f1_score(y, p > t))
+limit = best(*predict(net, {}_loader))
+print(f1_score(y_val, p_val >= limit))
+"""
 WINDOW = """
 class W(Dataset):
     def __getitem__(self, i):
@@ -68,6 +74,8 @@ class W(Dataset):
         (target_is_input, UNKNOWN, WINDOW.format("e + self.ahead", "s")),
         (selected_on_test, PRESENT, SEARCH.format("test")),
         (selected_on_test, ABSENT, SEARCH.format("val")),
+        (selected_on_test, PRESENT, KEYED.format("test")),
+        (selected_on_test, ABSENT, KEYED.format("val")),
     ],
 )
 def test_sides(probe: object, state: State, text: str) -> None:
@@ -82,6 +90,9 @@ NET = (
     "class E:\n    def fit(self):\n        self.model = timm.create_model('b0')\n"
 )
 SCORES = NET + "    def score(self):\n        return report(self.model(x).{}, np.full(6, 0.5))\n"
+FUNCTION = (
+    NET + "    def score(self):\n        return report(torch.{}(self.model(x), -1).cpu(), np.full(6, 0.5))\n"
+)
 REPORT = "def report(scores, limits):\n    return (scores >= limits).mean()\n"
 PHASES = """
 def fit(net, loaders, sizes):
@@ -106,6 +117,8 @@ sizes = {{p: len(datasets[p]) for p in ("train", "val")}}
         (metric_miscounts, UNKNOWN, "r = metric.compute(predictions=guess, references=told)"),
         (metric_miscounts, PRESENT, REPORT + SCORES.format("cpu()")),
         (metric_miscounts, PRESENT, REPORT + SCORES.format("softmax(1)")),
+        (metric_miscounts, PRESENT, REPORT + FUNCTION.format("softmax")),
+        (metric_miscounts, UNKNOWN, REPORT + FUNCTION.format("sigmoid")),
         (metric_miscounts, UNKNOWN, REPORT + SCORES.format("sigmoid()")),
         (average_of_wrong_count, PRESENT, PHASES.format("")),
         (average_of_wrong_count, ABSENT, PHASES.format(" * x.size(0)")),
@@ -135,6 +148,7 @@ MAKES = (
     "train_loader = make(train_rows)\nval_loader = make(val_rows)\n"
 )
 OWN = "names = {}\n    for _, y in rows:\n        names.setdefault(y, len(names))"
+GIVEN = "def tensors(part):\n    return [{} for k in cat]\na = tensors(train_df)\nb = tensors(val_df)\n"
 VOCAB = "class Vocab:\n    def __init__(self, rows):\n        self.ids = {w: i for i, w in enumerate(rows)}\n"
 CODES = (
     'rows["i"] = rows["track"].astype("category").cat.codes\n'
@@ -161,6 +175,8 @@ HOUR = "a = np.sin({} * frame.index.hour / 24)\nb = np.cos({} * frame.index.hour
         (sample_torn_by_reshape, UNKNOWN, LOADS + "        return self.load(i).transpose(2, 0, 1)\n"),
         (classes_numbered_apart, PRESENT, MAKES.format(OWN)),
         (classes_numbered_apart, UNKNOWN, MAKES.format("names = shared")),
+        (classes_numbered_apart, PRESENT, GIVEN.format("pd.factorize(part[k])[0]")),
+        (classes_numbered_apart, UNKNOWN, GIVEN.format("part[k].map(levels[k])")),
         (classes_numbered_apart, PRESENT, CODES.format("valid")),
         (classes_numbered_apart, UNKNOWN, CODES.format("rows")),
         (words_numbered_apart, PRESENT, VOCAB + MAKES.format("names = Vocab(rows)")),
