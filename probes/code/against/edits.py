@@ -365,6 +365,8 @@ def unsorted(view: View, *, roles: Sequence[str], few: int) -> Finding:
 def _part(edit: Edit) -> tuple[str, ...]:
     """The roles that say which part of training an edit is in: where it stands only if it feeds nothing."""
     near = edit.roles[:3]
+    if not near and any(w.startswith("Compose.") for w in edit.within):
+        return ("inputs",)  # a step of a pipeline, wherever that goes
     if near[:1] and near[0] in ("labels", "loss.target", "loss.mask"):
         return tuple(r for r in near if r not in ("data", "forward", "model"))
     return near

@@ -15,7 +15,7 @@ from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.rows import rows_of
 from ..shared.sides import side
-from ..splits.rows_met import OWN_FIGURES, learned_from, reaches_inputs, sided
+from ..splits.rows_met import learned_from, names_figures, reaches_inputs, sided
 
 _FITS = ("fit", "fit_transform", "adapt", "partial_fit")
 _DRAWS = re.compile(r"(?i)aug|random|noise|jitter|shuffle|mix|perm|sample|balance|weight|drop")
@@ -46,7 +46,7 @@ def own_fits(source: Script) -> ast.AST | None:
 
 def _own(source: Script, call: ast.Call) -> bool:
     """`self.fit_scale(rows)`: a method of the script that learns figures."""
-    return bool(flow(source).called(call)) and OWN_FIGURES.search(last_name(call.func)) is not None
+    return bool(flow(source).called(call)) and names_figures(source, call)
 
 
 def _of_a_slice(source: Script, call: ast.Call, about: ast.expr) -> bool:

@@ -51,6 +51,7 @@ _NAMES = ("normalize", "normalise", "standardize", "standardise")
 
 def _one_split(source: Script) -> Finding | None:
     sides: dict[bool, list[tuple[ast.expr, list[str] | None]]] = {True: [], False: []}
+    colours: dict[bool, list[set[str]]] = {True: [], False: []}
     for node in source.of(ast.Call, ast.List):
         steps = _steps(node)
         if steps is None:
@@ -61,6 +62,7 @@ def _one_split(source: Script) -> Finding | None:
         if side is not None and isinstance(node, ast.expr):
             normal = [s for s in steps if _kind(s).lower() in _NAMES]
             sides[side].append((node, [_figures(source, s) for s in normal] or None))
+            colours[side].append({unparse(s) for s in steps if _recolours(s)})
     if len(sides[True]) != 1 or not sides[False]:
         return None
     place, mine = sides[True][0]
@@ -72,7 +74,22 @@ def _one_split(source: Script) -> Finding | None:
             return at(
                 source, other, f"held-out data are normalised by {theirs[0]}, training data by {mine[0]}"
             )
+    for (other, _), steps in zip(sides[False], colours[False], strict=True):
+        if only := sorted(steps ^ colours[True][0]):
+            return at(source, other, f"`{only[0][:60]}` is done for one of the two sides alone")
     return ok(source, place, "both pipelines normalise alike") if mine else None
+
+
+def _recolours(step: ast.expr) -> bool:
+    """A step without chance that changes what channels mean: grey for colours, another order, negatives."""
+    if _kind(step) in ("Grayscale", "Invert"):
+        return True
+    text = unparse(step)
+    plain = _kind(step) == "Lambda" and re.search(r"(?i)rand|noise|jitter|stack|crop|aug", text) is None
+    return (
+        plain
+        and re.search(r"\.flip\(-?[0-3]\)|::-1|\[\[2, 1, 0\]|1(?:\.0)? - |\* 255|/ 255", text) is not None
+    )
 
 
 def _steps(node: ast.AST) -> list[ast.expr] | None:

@@ -50,7 +50,7 @@ from .target_columns import target_among_inputs
 from .target_means import means_of_own_target
 from .tuned_on_test import tuned_on_test
 from .tuples_meet import parts_share_an_element
-from .wholes import figures_of_all, whole_for_a_part
+from .wholes import figures_of_all, figures_of_whole, whole_for_a_part
 
 
 @probe()
@@ -401,6 +401,8 @@ def _fitted_on_all(source: Script) -> Finding | None:
         if same or (part(source, call.args[0]).whole in wholes and not part(source, call.args[0]).picked):
             if side(unparse(call.args[0])) is None:
                 return at(source, call, "this is learned from all samples, those held out among them")
+    if (own := figures_of_whole(source, wholes)) is not None:
+        return at(source, own, "these figures are of all samples, those held out among them")
     return ok(source, seen, "transforms are fitted on one split") if seen is not None else None
 
 

@@ -294,11 +294,26 @@ def learned_from(source: Script, call: ast.Call) -> ast.expr | None:
             return grouped.func.value if isinstance(grouped.func, ast.Attribute) else None
         return None
     functions = flow(source).called(call)
-    if len(functions) == 1 and call.args and OWN_FIGURES.search(name):
+    if len(functions) == 1 and call.args and names_figures(source, call):
         learns = {last_name(c.func) for c in of(functions[0], ast.Call)}
         if learns & {*_FIGURES, "sqrt", "square", "reduce_sum", "sum", "reduce_mean"}:
             return call.args[0]
     return None
+
+
+def names_figures(source: Script, call: ast.Call) -> bool:
+    """`moments(rows)`, `Scale.of(rows)`: by its name, or by that of the class of the script it belongs to."""
+    return OWN_FIGURES.search(last_name(call.func)) is not None or of_own_scale(source, call)
+
+
+def of_own_scale(source: Script, call: ast.Call) -> bool:
+    """`Scale.of(rows)` of a class of the script that is called after what it does."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    mine = isinstance(owner, ast.Name) and owner.id in source.classes
+    return mine and isinstance(owner, ast.Name) and _SCALES.search(owner.id) is not None
+
+
+_SCALES = re.compile(r"(?i)^(?:\w*[a-z_])?(?:scal(?:e|er|ing)|normali[sz]er|standardi[sz]er|stats|moments)$")
 
 
 def _mixed(found: Rows, parts: tuple[Sided, ...]) -> bool:

@@ -17,6 +17,7 @@ from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.sides import side
 from ..shared.uses import handed
+from .rows_met import learned_from, of_own_scale
 from .split_steps import cut_up
 
 _SPLITS = ("train_test_split", "random_split")
@@ -254,3 +255,38 @@ def _by_itself(value: ast.expr, about: str) -> bool:
     own = [c for c in figures if isinstance(c.func, ast.Attribute) and unparse(c.func.value) == about]
     told = [unparse(a) for c in own for a in (*c.args, *(k.value for k in c.keywords))]
     return len(own) >= 2 and not any(t in ("1", "-1") for t in told)
+
+
+_COLUMNS = re.compile(r"(?i)col|feat|num|cat|input|vital|sensor|channel|var|field|name|pred")
+
+
+def figures_of_whole(source: Script, wholes: set[str]) -> ast.Call | None:
+    """`Scale.of(frame[columns].to_numpy())` of a frame that the script takes apart into both sides.
+
+    Not where rows are picked first: only columns, and methods that keep all rows.
+    """
+    for call in source.calls:
+        about = learned_from(source, call) if of_own_scale(source, call) else None
+        whole = _all_rows_of(about) if about is not None else None
+        if whole is not None and whole in wholes and side(whole) is None:
+            return call
+    return None
+
+
+def _all_rows_of(node: ast.expr) -> str | None:
+    """The name whose rows an expression holds, all of them; None where some may be left out."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Subscript):
+            plain = isinstance(node.slice, (ast.List, ast.Constant))
+            if not plain and not (isinstance(node.slice, ast.Name) and _COLUMNS.search(node.slice.id)):
+                return None
+            node = node.value
+        elif isinstance(node, ast.Attribute) and node.attr == "values":
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+            if node.func.attr not in ("to_numpy", "numpy", "copy", "ffill", "float", "dropna"):
+                return None
+            node = node.func.value
+        else:
+            return None
+    return node.id

@@ -14,8 +14,9 @@ from traindoctor.probes.code.model.axes import sample_torn_by_reshape
 from traindoctor.probes.code.model.sequence import target_is_input
 from traindoctor.probes.code.samples.augment import sample_torn_apart
 from traindoctor.probes.code.scaling.drawn import evaluation_is_augmented
+from traindoctor.probes.code.scaling.pipelines import normalises_one_split
 from traindoctor.probes.code.splits.files_of_settings import one_file_in_settings
-from traindoctor.probes.code.splits.leaks import held_out_in_training, selected_on_test
+from traindoctor.probes.code.splits.leaks import fitted_on_all, held_out_in_training, selected_on_test
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run, Setting
 
@@ -24,6 +25,7 @@ from .._script import finding
 PRESENT, ABSENT, UNKNOWN = State.PRESENT, State.ABSENT, State.UNKNOWN
 
 PIPES = 'tf = {"train": Compose([RandomCrop(8), ToTensor()]), "val": Compose([ToTensor()])}\n'
+TURNED = "N = T.Normalize([0.5], [0.2])\ntrain_tf = T.Compose([{}, N])\nval_tf = T.Compose([{}, N])\n"
 EACH = 'sets = {{p: ImageFolder({}, {}) for p in ("train", "val")}}'
 GETS = """
 class Cells(Dataset):
@@ -42,6 +44,14 @@ p, y = predict(net, val_loader)
 p, y = predict(net, {}_loader)
 limit = best(p, y)
 print(f1_score(y, p >= limit))
+"""
+SCALE = """
+class Scale:
+    @classmethod
+    def of(cls, values):
+        return cls(values.mean(0), values.std(0))
+train, valid = split_frame(frame, until)
+scale = Scale.of({})
 """
 KEYED = """
 def best(p, y):
@@ -65,10 +75,15 @@ class W(Dataset):
     [
         (evaluation_is_augmented, PRESENT, PIPES + EACH.format("join(root, p)", 'tf["train"]')),
         (evaluation_is_augmented, UNKNOWN, PIPES + EACH.format("join(root, p)", "tf[p]")),
+        (normalises_one_split, PRESENT, TURNED.format("ToTensor()", "T.Lambda(lambda t: t.flip(0))")),
+        (normalises_one_split, ABSENT, TURNED.format("T.Grayscale(3)", "T.Grayscale(3)")),
+        (normalises_one_split, ABSENT, TURNED.format("ToTensor()", "T.Lambda(lambda c: torch.stack(c))")),
         (held_out_in_training, PRESENT, PIPES + EACH.format('join(root, "train")', "tf[p]")),
         (held_out_in_training, UNKNOWN, PIPES + EACH.format("join(root, p)", "tf[p]")),
         (held_out_in_training, PRESENT, GETS.format("taught")),
         (held_out_in_training, ABSENT, GETS.format("held")),
+        (fitted_on_all, PRESENT, SCALE.format("frame[columns].to_numpy()")),
+        (fitted_on_all, ABSENT, SCALE.format("train[columns].to_numpy()")),
         (target_is_input, PRESENT, WINDOW.format("e + self.ahead", "e")),
         (target_is_input, UNKNOWN, WINDOW.format("e", "e")),
         (target_is_input, UNKNOWN, WINDOW.format("e + self.ahead", "s")),
