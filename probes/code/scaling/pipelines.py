@@ -74,8 +74,8 @@ def _one_split(source: Script) -> Finding | None:
             return at(
                 source, other, f"held-out data are normalised by {theirs[0]}, training data by {mine[0]}"
             )
-    for (other, _), steps in zip(sides[False], colours[False], strict=True):
-        if only := sorted(steps ^ colours[True][0]):
+    for (other, _), held in zip(sides[False], colours[False], strict=True):
+        if only := sorted(held ^ colours[True][0]):
             return at(source, other, f"`{only[0][:60]}` is done for one of the two sides alone")
     return ok(source, place, "both pipelines normalise alike") if mine else None
 
