@@ -71,3 +71,24 @@ def best_batch_told(source: Script) -> Finding | None:
             if _LOSSES.search(unparse(given)):
                 return at(source, call, "the smallest loss of a batch is told for the loss of all")
     return None
+
+
+_KNOWN = re.compile(
+    r"(?i)^(?:seen|known|excluded?|history|consumed|already\w*|(?:seen|known|train|user)_items)$"
+)
+_RANKS = ("topk", "argsort", "argpartition", "top_k", "sort")
+
+
+def known_unread(source: Script) -> Finding | None:
+    """`def rank(model, pairs, seen, k)` that never looks at `seen`: what a user has is ranked along."""
+    for function in _evaluations(source):
+        handed = [a for a in (*function.args.args, *function.args.kwonlyargs) if _KNOWN.match(a.arg)]
+        if not handed or not any(last_name(c.func) in _RANKS for c in of(function, ast.Call)):
+            continue
+        read = {n.id for n in of(function, ast.Name)}
+        for one in handed:
+            if one.arg not in read:
+                return at(
+                    source, one, f"`{one.arg}` is handed over, and what it holds is ranked with the rest"
+                )
+    return None

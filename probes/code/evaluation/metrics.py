@@ -39,7 +39,7 @@ from .crosswise import metric_crosswise, power_of_nats
 from .exchanged import figures_exchanged
 from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
 from .formulas import formula_wrong, half_converted, reduced_unlike
-from .handed_unread import best_batch_told, data_unread
+from .handed_unread import best_batch_told, data_unread, known_unread
 from .kept_sums import logits_as_chances, metric_keeps_one_batch, sums_over_batches
 from .lightning_scores import lists_of_hooks, one_metric_for_both
 from .meters import meters_go_on
@@ -89,6 +89,7 @@ def metric_miscounts(view: View) -> Finding:
         either(
             data_unread,
             best_batch_told,
+            known_unread,
             _starts_anew,
             _never_reset,
             _union_without_overlap,

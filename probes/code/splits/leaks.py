@@ -320,13 +320,15 @@ def _joined(source: Script) -> Finding | None:
 
 
 def _taken_apart(source: Script) -> set[str]:
-    """Names that a split into several parts gives."""
-    return {
-        unparse(t)
-        for n in source.of(ast.Assign)
-        if isinstance(n.value, ast.Call) and last_name(n.value.func) in ("train_test_split", "random_split")
-        for t in of(n.targets[0], ast.Name)
-    }
+    """Names that a split into several parts gives: one of a library, or a function of the script."""
+    found: set[str] = set()
+    for node in source.of(ast.Assign):
+        if isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Tuple):
+            names = {unparse(t) for t in of(node.targets[0], ast.Name)}
+            mine = {side(n) for n in names} >= {True, False} and flow(source).called(node.value)
+            if mine or last_name(node.value.func) in ("train_test_split", "random_split"):
+                found |= names
+    return found
 
 
 def _read_below(source: Script, name: str, node: ast.AST) -> bool:

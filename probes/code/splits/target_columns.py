@@ -47,7 +47,7 @@ def target_among_inputs(source: Script) -> Finding | None:
         reads = [
             s for s in source.of(ast.Subscript) if unparse(s.slice) == name and isinstance(s.ctx, ast.Load)
         ]
-        if not any(_is_input(source, s, name) for s in reads):
+        if not any(_is_input(source, s, name) for s in reads) and not _transformed(source, name):
             continue
         seen = seen or node
         held = [c for c in _names(node.value) if c in wanted]
@@ -128,6 +128,12 @@ def _is_input(source: Script, read: ast.Subscript, name: str) -> bool:
         ):
             return False
     return _INPUT.search(name) is not None
+
+
+def _transformed(source: Script, name: str) -> bool:
+    """`ColumnTransformer([("cat", OneHotEncoder(), name)])`, whose columns are the inputs."""
+    calls = source.named("ColumnTransformer", "make_column_transformer")
+    return any(n.id == name for c in calls for n in of(c, ast.Name))
 
 
 def _taken_out(source: Script, name: str, column: str) -> bool:

@@ -16,7 +16,12 @@ from traindoctor.probes.code.samples.augment import sample_torn_apart
 from traindoctor.probes.code.scaling.drawn import evaluation_is_augmented
 from traindoctor.probes.code.scaling.pipelines import normalises_one_split
 from traindoctor.probes.code.splits.files_of_settings import one_file_in_settings
-from traindoctor.probes.code.splits.leaks import fitted_on_all, held_out_in_training, selected_on_test
+from traindoctor.probes.code.splits.leaks import (
+    all_columns_are_inputs,
+    fitted_on_all,
+    held_out_in_training,
+    selected_on_test,
+)
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Run, Setting
 
@@ -44,6 +49,13 @@ p, y = predict(net, val_loader)
 p, y = predict(net, {}_loader)
 limit = best(p, y)
 print(f1_score(y, p >= limit))
+"""
+LOAD = "def load(p):\n    return cut(p)\ntrain, valid = load('plays.csv')\n"
+COLUMNS = """
+TARGET = "left"
+kinds = ["plan", "{}"]
+y = frame[TARGET].values
+prep = ColumnTransformer([("cat", OneHotEncoder(), kinds)])
 """
 SCALE = """
 class Scale:
@@ -80,8 +92,13 @@ class W(Dataset):
         (normalises_one_split, ABSENT, TURNED.format("ToTensor()", "T.Lambda(lambda c: torch.stack(c))")),
         (held_out_in_training, PRESENT, PIPES + EACH.format('join(root, "train")', "tf[p]")),
         (held_out_in_training, UNKNOWN, PIPES + EACH.format("join(root, p)", "tf[p]")),
+        (held_out_in_training, PRESENT, LOAD + "train = pd.concat([train, valid])\nscore(valid)"),
+        (held_out_in_training, ABSENT, LOAD + "train = pd.concat([train, extra])\nscore(valid)"),
+        (held_out_in_training, ABSENT, LOAD + "score(valid)\ntrain = pd.concat([train, valid])"),
         (held_out_in_training, PRESENT, GETS.format("taught")),
         (held_out_in_training, ABSENT, GETS.format("held")),
+        (all_columns_are_inputs, PRESENT, COLUMNS.format("left")),
+        (all_columns_are_inputs, ABSENT, COLUMNS.format("fee")),
         (fitted_on_all, PRESENT, SCALE.format("frame[columns].to_numpy()")),
         (fitted_on_all, ABSENT, SCALE.format("train[columns].to_numpy()")),
         (target_is_input, PRESENT, WINDOW.format("e + self.ahead", "e")),
@@ -108,6 +125,10 @@ SCORES = NET + "    def score(self):\n        return report(self.model(x).{}, np
 FUNCTION = (
     NET + "    def score(self):\n        return report(torch.{}(self.model(x), -1).cpu(), np.full(6, 0.5))\n"
 )
+RANKS = (
+    "@torch.no_grad()\ndef rank(model, users, seen, k):\n"
+    "    scores = model(users)\n    return {}.topk(k).indices\n"
+)
 REPORT = "def report(scores, limits):\n    return (scores >= limits).mean()\n"
 PHASES = """
 def fit(net, loaders, sizes):
@@ -130,6 +151,8 @@ sizes = {{p: len(datasets[p]) for p in ("train", "val")}}
     [
         (metric_miscounts, PRESENT, "r = metric.compute(predictions=told, references=told)"),
         (metric_miscounts, UNKNOWN, "r = metric.compute(predictions=guess, references=told)"),
+        (metric_miscounts, PRESENT, RANKS.format("scores")),
+        (metric_miscounts, UNKNOWN, RANKS.format("hide(scores, seen)")),
         (metric_miscounts, PRESENT, REPORT + SCORES.format("cpu()")),
         (metric_miscounts, PRESENT, REPORT + SCORES.format("softmax(1)")),
         (metric_miscounts, PRESENT, REPORT + FUNCTION.format("softmax")),
