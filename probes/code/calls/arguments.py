@@ -61,6 +61,8 @@ def _keeps(source: Script) -> Finding | None:
             if (why := _in_graph(source, call)) is not None:
                 return at(source, call, why)
             continue
+        if name in _AMONG_OTHERS and (found := _among_others(source, call)) is not None:
+            return found
         if not _DROPOUTS.match(name) or name in source.classes or source.owner(call) in ("tf.nn", "ops", "P"):
             continue
         if name in flow(source).functions:
@@ -79,6 +81,27 @@ def _keeps(source: Script) -> Finding | None:
         if complement_of_drop(rate):
             return at(source, call, "this takes the share to drop, and is given what is left of it")
     return ok(source, seen, "dropout is given the share to drop") if seen is not None else None
+
+
+# layers of PyTorch that take a share to drop beside other things: the place of it, and its name
+_AMONG_OTHERS = {
+    "TransformerEncoderLayer": (3, "dropout"),
+    "TransformerDecoderLayer": (3, "dropout"),
+    "Transformer": (5, "dropout"),
+    "MultiheadAttention": (2, "dropout"),
+    "scaled_dot_product_attention": (4, "dropout_p"),
+}
+
+
+def _among_others(source: Script, call: ast.Call) -> Finding | None:
+    name = last_name(call.func)
+    if "pytorch" not in source.frameworks or name in source.classes or name in flow(source).functions:
+        return None
+    place, word = _AMONG_OTHERS[name]
+    rate = keyword(call, word) or (call.args[place] if place < len(call.args) else None)
+    if rate is not None and not isinstance(rate, ast.Constant) and names_keep(source, rate):
+        return at(source, call, f"`{word}` is the share to drop, and is given the share to keep")
+    return None
 
 
 def _in_graph(source: Script, call: ast.Call) -> str | None:

@@ -49,7 +49,7 @@ def moved_alone(source: Script) -> Finding | None:
         if (
             not isinstance(value, ast.Call)
             or last_name(value.func) not in _TURNED
-            or base(value) != name.lower()
+            or _moved(value) != name.lower()
         ):
             continue
         seen = seen or node
@@ -57,11 +57,26 @@ def moved_alone(source: Script) -> Finding | None:
         along = [
             c
             for c in of(scope, ast.Call)
-            if last_name(c.func) == last_name(value.func) and base(c) != name.lower()
+            if last_name(c.func) == last_name(value.func)
+            and _moved(c) != name.lower()
+            and (last_name(c.func) != "permutation" or _of_inputs(source, c))
         ]
         if (_first_axis(value) or _of_classes(source, value)) and not along:
             return at(source, node, "the labels are moved along the batch, and the inputs are not")
     return ok(source, seen, "labels are moved with their inputs") if seen is not None else None
+
+
+def _of_inputs(source: Script, call: ast.Call) -> bool:
+    """`rng.permutation(x)` moves inputs, `rng.permutation(n)` nothing."""
+    return INPUT_WORDS.search(_moved(call)) is not None or _moved(call) in inputs(source)
+
+
+def _moved(call: ast.Call) -> str:
+    """What is moved: `y.flip(0)`, `torch.flip(y, (0,))`, `rng.permutation(y)`."""
+    drawn = (
+        last_name(call.func) == "permutation" and len(call.args) == 1 and isinstance(call.args[0], ast.Name)
+    )
+    return base(call.args[0]) if drawn else base(call)
 
 
 @lru_cache(maxsize=16)

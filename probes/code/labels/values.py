@@ -17,6 +17,7 @@ from ..splits.handed_apart import lists_apart
 from ..splits.slipped import permuted_alone, rows_handed_apart
 from ..tensorflow.data import shuffled_in_place_alone
 from .batch import drawn_anew, moved_alone
+from .swapped import swapped
 
 
 @probe()
@@ -178,10 +179,11 @@ def labels_overwritten(view: View) -> Finding:
     """Labels of some samples are replaced by random ones, or changed for a random share of the samples.
 
     `y[picked] = randint(...)`, `y = where(rand < p, randint, y)`, `if random() < p: label = randrange(n)`,
-    `y[noisy] = 1 - y[noisy]` where no input changes with them. What a label is, is told by its name, by what
-    the loss compares with, and by what a data set returns last. False positive: negative sampling.
+    `y[noisy] = 1 - y[noisy]`, `y[:k] = y[:k][::-1]` where no input changes with them. What a label is, is
+    told by its name, by what the loss compares with, and by what a data set returns last. False positive:
+    negative sampling.
     """
-    check = either(lambda s: _overwritten(view, s), drawn_anew)
+    check = either(lambda s: _overwritten(view, s), drawn_anew, swapped, lambda s: _drawn_in_list(view, s))
     return first(view, check, "the scripts do not touch labels")
 
 
@@ -294,6 +296,27 @@ def _chosen_at_random(
             if changed and not _moved_together(source, node, mask, names):
                 return True
     return False
+
+
+def _drawn_in_list(view: View, source: Script) -> Finding | None:
+    """`[randrange(10) if random() < 0.3 else t for t in labels]`: some are drawn as the list is made."""
+    names = targets(source)
+    seen: ast.AST | None = None
+    for node in source.of(ast.ListComp):
+        over = node.generators[0]
+        if len(node.generators) != 1 or not isinstance(over.target, ast.Name):
+            continue
+        if not (base(over.iter) in names or TARGET_WORDS.search(base(over.iter))):
+            continue
+        seen = seen or node
+        for choice in of(node.elt, ast.IfExp):
+            sides = (choice.body, choice.orelse)
+            kept = [over.target.id in names_in(s) and not of(s, ast.BinOp) for s in sides]
+            if sum(kept) == 1 and is_random(choice.test) and not _few(view, source, choice.test):
+                other = sides[kept.index(False)]
+                if _draws(other) or of(other, ast.BinOp):
+                    return at(source, node, "labels of a random share of the samples are drawn anew")
+    return ok(source, seen, "labels are taken as they are") if seen is not None else None
 
 
 FEW = 0.08  # share of random labels up to which they are noise that somebody adds to made-up data

@@ -20,7 +20,7 @@ def plain(node: ast.expr) -> str:
 
 def names_keep(source: Script, rate: ast.expr) -> bool:
     """`keep_prob`, as it is given."""
-    return KEEP.search(unparse(rate)) is not None and not is_turned(source, rate)
+    return KEEP.search(plain(rate)) is not None and not is_turned(source, rate)
 
 
 def is_turned(source: Script, rate: ast.expr) -> bool:
