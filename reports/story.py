@@ -116,6 +116,17 @@ def _when(step: float | None) -> float:
     return math.inf if step is None or math.isnan(step) else step
 
 
+def sound(diagnosis: Diagnosis) -> list[str]:
+    """Return what was looked at and is as it should be, where there is no curve and nothing was found.
+
+    Of a directory of dumps or tables alone this is the answer.
+    """
+    if kind_of(diagnosis) != "insufficient" or any(_tells(name) for name in diagnosis.run.series):
+        return []
+    whys = (plain(r.why).rstrip(".") for r in diagnosis.findings if r.state is State.ABSENT)
+    return list(dict.fromkeys(whys))
+
+
 def _tells(series: str) -> bool:
     """Whether a curve tells how well training goes (a learning rate alone does not)."""
     return series.startswith(("train/", "eval/", "test/"))

@@ -68,8 +68,13 @@ def render(
     if not told:
         _noticed(page, diagnosis, given, verbose)
     _unexplained(page, diagnosis, given, told)
+    sound = story.sound(diagnosis)
+    if sound:
+        page.head("Looked at, and sound")
+        for why in sound[:MOST_NOTICED]:
+            page.line(sentence(why), mark="  • ")
     for section in given.sections:
-        if section.telling or verbose:
+        if section.telling or verbose or sound:
             from .sections import put
 
             put(page, section)

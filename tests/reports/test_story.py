@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.engine.model import Hypothesis, Place, Reason, Remedy, RunInfo, Scalar, Subject
+from traindoctor.engine.model import (
+    Hypothesis,
+    Place,
+    Reading,
+    Reason,
+    Remedy,
+    RunInfo,
+    Scalar,
+    State,
+    Subject,
+)
 from traindoctor.reports import html, markdown, story, terminal
 from traindoctor.reports.model import Current
 
@@ -28,6 +38,16 @@ def test_a_cause_from_one_half_on_is_the_answer() -> None:
         "cause",
         "Most likely: Title of c.0 (71 %). Also likely: title of c.1 (51 %).",
     )
+
+
+def test_without_a_curve_what_is_sound_is_the_answer() -> None:
+    """A directory of tables alone: what was looked at is told; not so beside a curve."""
+    calm = Reading("x", State.ABSENT, "none of 21 operators fails its test")
+    bare = replace(healthy(), run=RunInfo("x"), findings=(calm,))
+
+    assert story.sound(bare) == ["none of 21 operators fails its test"]
+    assert "none of 21 operators fails its test" in terminal.render(bare).lower()
+    assert story.sound(healthy()) == []
 
 
 def test_the_answer_names_the_operator() -> None:
