@@ -22,10 +22,16 @@ _DRAWN = re.compile(r"permutation|randperm|\bchoice\(|randint\(|argsort\(|shuffl
 def rows_handed_apart(source: Script) -> Finding | None:
     """`yield x[rows], y[i * n : (i + 1) * n]` where `rows` are drawn: labels in their stored order.
 
-    Also `images[cut:], labels[:-cut]` of two that are cut alike beside it.
+    Also `images[cut:], labels[:-cut]` of two that are cut alike beside it, and `x[train], y[: len(train)]`
+    of drawn rows where others of them are taken by `y[test]`.
     """
     for node in source.of(ast.Tuple):
-        if not isinstance(node.ctx, ast.Load) or len(node.elts) != 2:
+        if not isinstance(node.ctx, ast.Load) or len(node.elts) % 2:
+            continue
+        for first_, second in zip(node.elts[::2], node.elts[1::2], strict=True):
+            if (found := _cut_of_drawn(source, first_, second)) is not None:
+                return found
+        if len(node.elts) != 2:
             continue
         one, other = (_taken(source, e) for e in node.elts)
         if one is None or other is None or unparse(one.value) == unparse(other.value):
@@ -46,6 +52,32 @@ def rows_handed_apart(source: Script) -> Finding | None:
         if (found := _cut_apart(source, node, one, other)) is not None:
             return found
     return None
+
+
+def _cut_of_drawn(source: Script, first_: ast.expr, second: ast.expr) -> Finding | None:
+    """`x[train], y[: len(train)]`: one by drawn rows, one by a cut, and elsewhere by such rows as well."""
+    if not (isinstance(first_, ast.Subscript) and isinstance(second, ast.Subscript)):
+        return None
+    for drawn, plain in ((first_, second), (second, first_)):
+        whole = unparse(plain.value)
+        if not isinstance(plain.slice, ast.Slice) or plain.slice.step or whole == unparse(drawn.value):
+            continue
+        if not _rows_drawn(source, drawn.slice) or _SHIFTED.search(f"{unparse(drawn)} {unparse(plain)}"):
+            continue
+        scope = source.function_around(drawn) or source.tree
+        others = [s for s in of(scope, ast.Subscript) if unparse(s.value) == whole and s is not plain]
+        if any(_rows_drawn(source, s.slice) for s in others):
+            return at(source, plain, f"`{unparse(drawn)}` is in another order than `{unparse(plain)}`")
+    return None
+
+
+def _rows_drawn(source: Script, index: ast.expr) -> bool:
+    """`order[n:]`, or a name of it, of an order that is drawn."""
+    made = flow(source).values(index, 1) if isinstance(index, ast.Name) else [index]
+    return bool(made) and all(
+        isinstance(v, ast.Subscript) and isinstance(v.slice, ast.Slice) and _is_drawn(source, v.value)
+        for v in made
+    )
 
 
 _SHIFTED = re.compile(

@@ -64,6 +64,28 @@ def test_all_labels_drawn_in_another_order(line: str, wanted: str) -> None:
     assert state("script-labels-permuted-alone", TRAIN.format(line=line)) == wanted
 
 
+DRAWN = """
+order = rng.permutation(len(x_train))
+test, train = order[:900], order[900:]
+x_test, y_test = x_train[test], y_train[test]
+x_train, y_train = {taken}
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "wanted"),
+    [
+        ("x_train[train], y_train[: len(train)]", "present"),
+        ("x_train[order[900:]], y_train[900:]", "present"),
+        ("x_train[train], y_train[train]", "unknown"),
+        ("x_train[900:], y_train[900:]", "unknown"),
+    ],
+)
+def test_labels_of_a_cut_with_drawn_inputs(taken: str, wanted: str) -> None:
+    """Labels in their stored order go with inputs in a drawn one."""
+    assert state("script-labels-permuted-alone", TRAIN.format(line=DRAWN.format(taken=taken))) == wanted
+
+
 LAYER = """
 import torch
 from torch import nn
