@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
-from ...scripts.flow import flow
+from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
 from ..shared.nodes import factors
 from .cuts import STEPS, cut_by, of_model, on_purpose
@@ -293,3 +293,17 @@ def copies_input(source: Script, node: ast.expr) -> bool:
     function = source.function_around(node)
     given = {a.arg for a in function.args.args} if function is not None else set()
     return isinstance(of, ast.Name) and of.id in given
+
+
+def drawn_to_other(mine: Flow, node: ast.expr, inside: ast.expr) -> bool:
+    """`def loss(p, z): ... z.detach() ...` of two answers of models: one is what the other is drawn to.
+
+    Only where the other argument is cut nowhere in the function, and comes out of a model itself.
+    """
+    function = mine.source.function_around(node)
+    names = [a.arg for a in function.args.args] if function is not None else []
+    if function is None or not isinstance(inside, ast.Name) or inside.id not in names:
+        return False
+    cut = {unparse(c) for n in of(function, ast.Call, ast.Attribute) if (c := cut_by(n)) is not None}
+    others = [n for n in of(function, ast.Name) if n.id in names and n.id not in cut and n.id != inside.id]
+    return any(of_model(mine, given) for n in others for given in mine.arguments(n))

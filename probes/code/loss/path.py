@@ -45,6 +45,7 @@ from .left_graph import only_compared, through_numpy
 from .meant_cuts import (
     changes_in_place,
     copies_input,
+    drawn_to_other,
     goes_nowhere,
     handed_beside,
     is_fixed_table,
@@ -323,7 +324,12 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue  # one of two views is what the other is drawn to
         if is_worth_of_actions(source, node, inside):
             continue
-        if _had_none(mine, inside) or _compared(mine, node) or is_size(mine, inside):
+        if (
+            drawn_to_other(mine, node, inside)
+            or _had_none(mine, inside)
+            or _compared(mine, node)
+            or is_size(mine, inside)
+        ):
             continue
         around = source.function_around(node)
         if around is not None and any(switches_off(d) for d in around.decorator_list):
@@ -430,7 +436,12 @@ def _runs_elsewhere(mine: Flow, call: ast.Call, uncut: list[ast.expr]) -> bool:
 
 
 def _had_none(mine: Flow, node: ast.expr) -> bool:
-    """The value was made in a block without gradients: cutting it off once more changes nothing."""
+    """The value was made without gradients, in a block or a function: another cut changes nothing."""
+    handed = mine.arguments(node)
+    makers = [f for h in handed if isinstance(h, ast.Call) for f in mine.called(h)]
+    if handed and len(makers) == len(handed):
+        if all(any(switches_off(d) for d in f.decorator_list) for f in makers):
+            return True
     return any(
         isinstance(p, ast.With) and without_gradient(p)
         for given in (mine.all_given(node) if isinstance(node, (ast.Name, ast.Attribute)) else [])

@@ -57,13 +57,15 @@ def batches(source: Script) -> Iterator[Batch]:
         scope = source.function_around(node)
         if len(names) != len(target.elts) or scope is None or isinstance(node.value, ast.Tuple):
             continue
-        rewards = [n for n in names if _word(n, _REWARDS)]
-        ends = [n for n in names if _word(n, ENDS)]
-        following = [n for n in names if _word(n, _NEXT) and n not in rewards and n not in ends]
+        same = int(len({n[0] for n in names}) == 1)  # the letter of `bs, ba, br, bn, bd`
+        bare = {n: n[same:] if 0 < same < min(map(len, names)) else n for n in names}
+        rewards = [n for n in names if _word(bare[n], _REWARDS)]
+        ends = [n for n in names if _word(bare[n], ENDS)]
+        following = [n for n in names if _word(bare[n], _NEXT) and n not in rewards and n not in ends]
         if not following and len(names) == 5 and names[2] in rewards and names[4] in ends:
             following = [names[3]]  # in the order that everybody stores: s, a, r, n, d
         if len(rewards) == len(ends) == len(following) == 1 and list(discounted(scope)):
-            action = names[1] if _word(names[1], _ACTIONS) else None
+            action = names[1] if _word(bare[names[1]], _ACTIONS) else None
             yield Batch(node, scope, names[0], rewards[0], following[0], ends[0], action)
 
 

@@ -251,7 +251,7 @@ def _unread(function: Function) -> Iterator[ast.Assign]:
 
 # ----------------------------------------------------------------------------------------- handed in, unread
 
-_MASK = re.compile(r"(?i)^(?:\w+_)?(?:mask|masks|lengths|lens)$")
+_MASK = re.compile(r"(?i)^(?:\w+_)?(?:mask|masks|causal|lengths|lens)$")
 
 
 def mask_unread(source: Script) -> Finding | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
-from ...readers._tree import of
+from ...readers._tree import of, unparse
+from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
@@ -58,4 +60,26 @@ def _filled(function: Function, over: ast.expr) -> str | None:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "append":
             if isinstance(call.func.value, ast.Name) and call.func.value.id == name:
                 return name
+    return None
+
+
+def unread_key(source: Script, owner: ast.ClassDef, weights: frozenset[str]) -> ast.Constant | None:
+    """A layer of `ModuleDict({"lin": ..., "skip": ...})` that no line asks for by its name."""
+    for made in of(owner, ast.Call):
+        if last_name(made.func) not in ("ModuleDict", "CellDict") or not made.args:
+            continue
+        layers = made.args[0] if isinstance(made.args[0], ast.Dict) else ast.Dict([], [])
+        pairs = [
+            (k, v) for k, v in zip(layers.keys, layers.values, strict=True) if isinstance(k, ast.Constant)
+        ]
+        asked = [len(source.mentions.get(str(k.value), ())) > 1 for k, _ in pairs]
+        if (
+            len(pairs) != len(layers.keys)
+            or not any(asked)
+            or re.search(r"\.(?:values|items|keys)\(", unparse(owner))
+        ):
+            continue
+        for (key, layer), told in zip(pairs, asked, strict=True):
+            if not told and any(last_name(c.func) in weights for c in of(layer, ast.Call)):
+                return key
     return None

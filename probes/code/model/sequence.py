@@ -150,8 +150,9 @@ _SHAPES = ("reshape", "view", "contiguous", "flatten", "long", "to", "clone", "d
 def input_again(source: Script) -> Finding | None:
     """`loss(model(src, tgt[:, :-1]), tgt[:, :-1])`: each position is to say what it is given."""
     seen: ast.AST | None = None
-    calls = list(model_calls(source))
-    for loss, _ in source.losses:
+    calls = [*model_calls(source), *source.named("apply", "apply_fn")]
+    optax = source.named("softmax_cross_entropy_with_integer_labels", "softmax_cross_entropy")
+    for loss in (*(c for c, _ in source.losses), *optax):
         scope = source.function_around(loss)
         if len(loss.args) < 2 or not _trains(source, scope):
             continue
@@ -222,6 +223,8 @@ def _hands_on_whole(source: Script, call: ast.Call, place: int, depth: int = 2) 
     mine = flow(source)
     inside = source.function_around(call) in source.forwards
     made = [f for f in mine.called(call) if f in source.forwards or inside]
+    if not made and len(source.models) == 1:  # through a wrapper: `model = DistributedDataParallel(net)`
+        made = [f for f in source.forwards if f in source.models[0].body]
     if len(made) != 1:
         return False
     names = [a.arg for a in made[0].args.args[1:]]
@@ -322,10 +325,19 @@ def _sees_later(source: Script) -> Finding | None:
     pairs = [(_ends(w[1]), _ends(w[3])) for w in _windows(source)]
     follows = any(unparse(w[1]) != unparse(w[3]) for w in shifted) or _shifts_by_hand(source)
     follows = follows or any(a.startswith("first") and b == a.replace("first", "last", 1) for a, b in pairs)
-    if not follows or not source.named("Embedding"):
+    if not follows or not source.named("Embedding", "Embed"):
         return None
     attends = source.named("scaled_dot_product_attention", "MultiheadAttention", "TransformerEncoderLayer")
     attends = attends or tuple(scores_written_out(source))
+    of_flax = source.named("MultiHeadDotProductAttention", "SelfAttention")
+    if of_flax and not attends and not _ORDERED.search(source.code):
+        names = (t for n in source.of(ast.Assign) for t in n.targets)
+        if not any("mask" in unparse(t) and unparse(_value_of(source, t)) != "None" for t in names):
+            return at(
+                source,
+                of_flax[0],
+                "no attention is masked, so that each position sees what it has to predict",
+            )
     if not attends:
         return None
     hidden = any(
@@ -337,6 +349,14 @@ def _sees_later(source: Script) -> Finding | None:
     if hidden or _MASKS.search(re.sub(r"is_causal=False|attn_mask=None", "", source.code)):
         return ok(source, attends[0], "attention is masked")
     return at(source, attends[0], "no attention is masked, so that each position sees what it has to predict")
+
+
+_ORDERED = re.compile(r"causal|tril|triu|subsequent|look_ahead|band_part|ConvShift|[<>]=|autoregress")
+
+
+def _value_of(source: Script, target: ast.expr) -> ast.AST:
+    statement = source.statement(target)
+    return statement.value if isinstance(statement, ast.Assign) else target
 
 
 def _shifts_by_hand(source: Script) -> bool:

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
+from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..optimizer.cover import layers_of
 from ..shared.checks import at, first, ok
 from ..shared.nodes import chosen, raises
 from ..shared.sides import either
 from .body import repeats
-from .piles import pile_unread
+from .piles import pile_unread, unread_key
 from .reach import layers_with_weights
 
 _NORM = re.compile(r"norm", re.IGNORECASE)
@@ -193,6 +194,7 @@ def _unused(source: Script, norms: bool) -> Finding | None:
                 bool(_NORM.search(last_name(made.func))) and last_name(made.func) != "Norm"
             )  # a vector's length
             weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made) or name in stacks
+            weighty = weighty or _built_by_function(source, made)
             shortcut = _SHORTCUT.match(name) is not None
             weighty = weighty or (shortcut and last_name(made.func) in ("Sequential", "SequentialCell"))
             if norm is not norms or not (norm or weighty) or (chosen(source, made) and not shortcut):
@@ -205,31 +207,17 @@ def _unused(source: Script, norms: bool) -> Finding | None:
                 and not _has_twin(owner, name, made)
             ):
                 return at(source, made, f"the layer {name} is made and never used")
-        if not norms and (left := _unread_key(source, owner)) is not None:
+        if not norms and (left := unread_key(source, owner, _WEIGHTS)) is not None:
             return at(source, left, f"the layer {left.value!s} is made and never used")
     return ok(source, seen, "every layer that is made is used") if seen is not None else None
 
 
-def _unread_key(source: Script, owner: ast.ClassDef) -> ast.Constant | None:
-    """A layer of `ModuleDict({"lin": ..., "skip": ...})` that no line asks for by its name."""
-    for made in of(owner, ast.Call):
-        if last_name(made.func) not in ("ModuleDict", "CellDict") or not made.args:
-            continue
-        layers = made.args[0] if isinstance(made.args[0], ast.Dict) else ast.Dict([], [])
-        pairs = [
-            (k, v) for k, v in zip(layers.keys, layers.values, strict=True) if isinstance(k, ast.Constant)
-        ]
-        asked = [len(source.mentions.get(str(k.value), ())) > 1 for k, _ in pairs]
-        if (
-            len(pairs) != len(layers.keys)
-            or not any(asked)
-            or re.search(r"\.(?:values|items|keys)\(", unparse(owner))
-        ):
-            continue
-        for (key, layer), told in zip(pairs, asked, strict=True):
-            if not told and any(last_name(c.func) in _WEIGHTS for c in of(layer, ast.Call)):
-                return key
-    return None
+def _built_by_function(source: Script, made: ast.Call) -> bool:
+    """`head(128, 512)` of a function of the script that gives back a stack of layers."""
+    ends = [r for f in flow(source).called(made) for r in returns(f)]
+    return bool(ends) and all(
+        _is_stack(r) and any(last_name(c.func) in _WEIGHTS for c in of(r, ast.Call)) for r in ends
+    )
 
 
 # what is made under a condition all the same, and is nothing but a way round the block
@@ -474,9 +462,12 @@ def _hands_on(value: ast.expr | None, stream: str) -> bool:
 
 def _replaces(node: ast.Assign, stream: str, norms: set[str]) -> bool:
     """`x = self.drop(self.mlp(self.norm(x)))`: a branch of the normalised stream that keeps none of it."""
-    if unparse(node.targets[0]) != stream or not isinstance(node.value, ast.Call):
+    value = node.value
+    if isinstance(value, ast.Subscript) and unparse(value.slice) == "0":
+        value = value.value  # `self.attend(q, k, k)[0]`: the answer beside the weights
+    if unparse(node.targets[0]) != stream or not isinstance(value, ast.Call):
         return False
-    calls = [n for n in of(node.value, ast.Call) if _asks_layer(n)]
+    calls = [n for n in of(value, ast.Call) if _asks_layer(n)]
     names = [last_name(_layer_asked(c)) for c in calls]
     normal = [
         c
@@ -484,9 +475,9 @@ def _replaces(node: ast.Assign, stream: str, norms: set[str]) -> bool:
         if last_name(c.func) in norms or (_is_made_here(c) and _NORM.search(last_name(_layer_asked(c))))
     ]
     inner = [c for c in normal if c.args and isinstance(c.args[0], ast.Name) and c.args[0].id == stream]
-    kept = any(isinstance(n.op, ast.Add) for n in of(node.value, ast.BinOp))
+    kept = any(isinstance(n.op, ast.Add) for n in of(value, ast.BinOp))
     ends = any(re.search(r"head|final|proj|pool|out|logit|embed|lm_", n) for n in names)
-    rest = {n.id for a in node.value.args[1:] for n in of(a, ast.Name)}
+    rest = {n.id for a in value.args[1:] for n in of(a, ast.Name)}
     return bool(inner) and len(calls) > 1 and not kept and not ends and stream not in rest
 
 

@@ -59,7 +59,15 @@ def average_astray(view: View) -> Finding:
     Also: it is put into the model and not taken out again, or keeps the batch norm statistics of its start.
     """
     look = either(
-        *(_astray, _named_exchanged, _never_moved, never_restored, statistics_left, copy_never_updated),
+        *(
+            _astray,
+            _named_exchanged,
+            _momentum_exchanged,
+            _never_moved,
+            never_restored,
+            statistics_left,
+            copy_never_updated,
+        ),
         *(trees_mixed_wrongly, state_field_left),
     )
     return first(view, look, "the scripts keep no average of weights by hand")
@@ -86,6 +94,35 @@ def _named_exchanged(source: Script) -> Finding | None:
     return None
 
 
+def _momentum_exchanged(source: Script) -> Finding | None:
+    """`slow = (1 - m) * slow + m * fast` over weights, where `m` is a momentum or decay without a number."""
+    for loop in source.of(ast.For):
+        owners = _pairs(loop.target, loop.iter)
+        for node in of(loop, ast.Assign) if len(owners) == 2 and source.function_around(loop) else ():
+            body = node.value
+            if not isinstance(body, ast.BinOp) or not isinstance(body.op, ast.Add) or len(node.targets) != 1:
+                continue
+            shares: dict[str, ast.expr] = {}
+            for side in (body.left, body.right):
+                if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mult):
+                    for name, factor in ((side.left, side.right), (side.right, side.left)):
+                        if _plain(name) in owners:
+                            shares[_plain(name)] = factor
+            old = _plain(node.targets[0])
+            new = next((n for n in shares if n != old), None)
+            if old not in shares or new is None or len(shares) != 2:
+                continue
+            given = flow(source).given(shares[new]) if isinstance(shares[new], ast.Name) else None
+            meant = given.value if given is not None and not given.places else shares[new]
+            rest = unparse(shares[old]).replace("1.0", "1")
+            if _MOMENTUM.search(unparse(meant)) and rest == f"1 - {unparse(shares[new])}":
+                return at(source, node, "the shares are exchanged: the average is nearly the newest weights")
+    return None
+
+
+_MOMENTUM = re.compile(r"(?i)(?:^|[._])(?:ema_?|teacher_?)?(?:decay|momentum)$")
+
+
 def _same_share(one: ast.expr, other: ast.expr) -> bool:
     """`a.mul_(1 - m).add_(b, alpha=1 - m)` of weights, which is right for a half alone."""
     text = unparse(one)
@@ -103,19 +140,38 @@ def _never_moved(source: Script) -> Finding | None:
     copied = any(
         "state_dict()" in unparse(a)
         for c in source.named("load_state_dict")
-        if source.function_name(c) != "__init__"  # there both only begin alike
+        if not _begins_alike(source, c)
         for a in c.args
     )
     if (
         len({source.function_around(n) for n in over}) != 1
         or source.loops_around(over[0])
-        or source.class_around(over[0]) is None
+        or (source.class_around(over[0]) is None and not _slow_is_asked(source))
         or copied
     ):
         return None  # a helper that is left over beside the one in use
     if never_run(source, over[0]) or _called_by_none(source, over[0]) or _made_and_left(source, over[0]):
         return at(source, over[0], "nothing calls the function that updates the average")
     return None
+
+
+def _begins_alike(source: Script, copy: ast.Call) -> bool:
+    """Both sets only begin alike: where an object is made, or ahead of the loop of the same function."""
+    function = source.function_around(copy)
+    if function is not None and function.name == "__init__":
+        return True
+    later = [n for n in of(function or source.tree, ast.For, ast.While) if n.lineno > copy.lineno]
+    return not source.loops_around(copy) and bool(later)
+
+
+def _slow_is_asked(source: Script) -> bool:
+    """A network that is named a slow copy is asked for values, so that a helper for it is not left over."""
+    return any(_SLOW_NAME.search(last_name(c.func)) and c.args for c in source.calls)
+
+
+_SLOW_NAME = re.compile(
+    r"(?i)^(?:\w+_)?(?:target|ema|teacher|slow|shadow)(?:_(?:net|model|network|critic|encoder|q))?$"
+)
 
 
 def _made_and_left(source: Script, node: ast.AST) -> bool:

@@ -65,6 +65,27 @@ def new_state_dropped(source: Script) -> Finding | None:
     return None
 
 
+def moments_dropped(source: Script) -> Finding | None:
+    """`updates, _ = tx.update(grads, opt_state, params)`: each step begins with the moments of the first."""
+    if "jax" not in source.frameworks or source.loose:
+        return None
+    for made in source.of(ast.Assign):
+        call, target = made.value, made.targets[0]
+        if not isinstance(call, ast.Call) or last_name(call.func) != "update" or len(call.args) < 2:
+            continue
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or "state" not in unparse(call.args[1]):
+            continue
+        name = target.elts[1]
+        if (
+            isinstance(name, ast.Name)
+            and not source.named("apply_gradients")
+            and source.named("apply_updates")
+        ):
+            if _never_read(source, call, name):
+                return at(source, made, "the new state of the optimizer is dropped: its moments never grow")
+    return None
+
+
 def _place_of_state(function: ast.FunctionDef) -> int | None:
     """Where in its answer a function gives what `apply_gradients` or `apply_updates` gave."""
     names = {

@@ -128,7 +128,23 @@ def state_field_left(source: Script) -> Finding | None:
                 "the statistics that each step gives are dropped" if name == "batch_stats" else "it is read"
             )
             return at(source, made[0], f"nothing carries `{name}` on after its start, and {what}")
-    return _statistics_dropped(source)
+    return _statistics_dropped(source) or _handed_through(source)
+
+
+def _handed_through(source: Script) -> Finding | None:
+    """A step takes `ema_params`, updates the weights, and gives the average back as it came."""
+    for function in source.of(ast.FunctionDef):
+        names = {a.arg for a in function.args.args if "param" in a.arg and _is_average(ast.Name(a.arg))}
+        inside = {last_name(c.func) for c in of(function, ast.Call)}
+        if not names or not inside & {"apply_updates", "apply_gradients"}:
+            continue
+        mine = [n for n in of(function, ast.Name) if n.id in names]
+        if len(mine) == 1 and isinstance(source.parents.get(mine[0]), ast.Tuple):
+            if any(mine[0] in list(of(r, ast.Name)) for r in of(function, ast.Return)):
+                return at(
+                    source, function, f"nothing updates `{mine[0].id}`: the step gives it back as it came"
+                )
+    return None
 
 
 def _is_read(source: Script, name: str) -> bool:

@@ -15,7 +15,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
-from ...scripts.syntax import Loop, Script
+from ...scripts.syntax import Function, Loop, Script
 from ..shared.checks import at, first, is_evaluation, ok
 from ..shared.units import chain, loops_of_step
 
@@ -50,14 +50,28 @@ def _again(source: Script) -> Finding | None:
     return ok(source, seen, "each step gets a key of its own") if seen is not None else None
 
 
-def _around(source: Script, node: ast.AST) -> list[Loop]:
-    """The loops that run this, also where it stands in a function within the one that is called."""
-    found = chain(source, node)
+def _around(source: Script, node: ast.AST, left: int = 5) -> list[Loop]:
+    """The loops that run this, through the functions around it and what differentiates or compiles them."""
+    found = list(chain(source, node))
     function = source.function_around(node)
-    while function is not None and not found:
-        function = source.function_around(function)
-        found = chain(source, function.body[0]) if function is not None else []
+    if left and function is not None:
+        for call in _runs(source, function):
+            found += _around(source, call, left - 1)
+        if not found:
+            found = _around(source, function, left - 1)
     return found
+
+
+_WRAPS = ("value_and_grad", "grad", "jit", "pmap", "checkpoint", "remat")
+
+
+def _runs(source: Script, function: Function) -> list[ast.Call]:
+    """Calls that hand arguments on to the function: `value_and_grad(loss)(params, x, key)`, or by a name."""
+    wraps = [c for c in source.named(*_WRAPS) if c.args and unparse(c.args[0]) == function.name]
+    names = {
+        unparse(t) for c in wraps if isinstance(s := source.parents.get(c), ast.Assign) for t in s.targets
+    }
+    return [c for c in source.calls if c.func in wraps or unparse(c.func) in names]
 
 
 def _handed(source: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
@@ -104,8 +118,18 @@ def _stays(source: Script, key: ast.expr, loop: Loop, left: int) -> bool:
         if any(_names_itself(g.statement, key.id) for g in given if inside):
             return False  # `key, sub = split(key)` in the loop: the next round has another
         return all(_stays(source, g.value, loop, left - 1) for g in given)
-    handed = mine.arguments(key)
+    handed = [*mine.arguments(key), *_through_gradient(source, key)]
     return bool(handed) and all(_stays(source, h, loop, left - 1) for h in handed)
+
+
+def _through_gradient(source: Script, key: ast.Name) -> list[ast.expr]:
+    """What `value_and_grad(loss)(params, x, key)` hands to the parameter of the loss."""
+    function = source.function_around(key)
+    names = [a.arg for a in function.args.args] if function is not None else []
+    if function is None or key.id not in names:
+        return []
+    place = names.index(key.id)
+    return [c.args[place] for c in _runs(source, function) if len(c.args) > place]
 
 
 def _assigned_in(loop: Loop, name: str) -> bool:

@@ -13,6 +13,7 @@ from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..evaluation.choices import choices
+from ..optimizer.optax_steps import moments_dropped
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from ..shared.units import loops_of_step
@@ -176,8 +177,12 @@ def _watched(source: Script, call: ast.Call) -> list[str]:
 
 @probe()
 def optimizer_rebuilt(view: View) -> Finding:
-    """A new optimizer in every epoch: its moments start from nothing, and a scheduler keeps the old one."""
-    return first(view, _rebuilt, "the scripts build no optimizer, or train in no loop over epochs")
+    """A new optimizer in every epoch: its moments start from nothing, and a scheduler keeps the old one.
+
+    In optax the same where the new state that a step gives is dropped.
+    """
+    looks = either(_rebuilt, moments_dropped)
+    return first(view, looks, "the scripts build no optimizer, or train in no loop over epochs")
 
 
 def _new_rate(call: ast.Call, loop: ast.AST) -> bool:

@@ -114,7 +114,13 @@ def never_run(source: Script, node: ast.AST) -> bool:
     if foreign or registered or function.name.startswith("__") or hook:
         return False
     named = any(n.id == function.name for n in source.of(ast.Name))
-    return not named and not source.mentions.get(function.name)
+    return not named and all(_is_key(source, m) for m in source.mentions.get(function.name, ()))
+
+
+def _is_key(source: Script, mention: ast.AST) -> bool:
+    """`cfg["clip"]`: the key of a table says nothing of the function `clip`."""
+    above = source.parents.get(mention)
+    return isinstance(mention, ast.Constant) and isinstance(above, ast.Subscript) and above.slice is mention
 
 
 def _begins(source: Script) -> bool:

@@ -92,6 +92,60 @@ def learn(online, target, opt, s, a, r, n, d):
     loss = nn.functional.mse_loss(q, goal)
     opt.zero_grad(); loss.backward(); opt.step()
 """
+BLOCK = """
+import copy, torch, torch.nn as nn, torch.nn.functional as F
+def head(i, o):
+    return nn.Sequential(nn.Linear(i, 64), nn.ReLU(), nn.Linear(64, o))
+class Student(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.predictor = head(8, 16), head(16, 16)
+    def project(self, x):
+        return self.body(x)
+    def forward(self, x):
+        return self.predictor(self.project(x))
+class Teacher:
+    def __init__(self, student, momentum):
+        self.momentum, self.net = momentum, copy.deepcopy(student)
+    @torch.no_grad()
+    def follow(self, student):
+        m = self.momentum
+        for slow, fast in zip(self.net.parameters(), student.parameters()):
+            slow.data = m * slow.data + (1 - m) * fast.data
+    @torch.no_grad()
+    def __call__(self, x):
+        return self.net.project(x)
+def regression_loss(p, z):
+    return 2 - 2 * (F.normalize(p, dim=-1) * F.normalize(z.detach(), dim=-1)).sum(dim=-1).mean()
+def main(cfg):
+    student = Student()
+    teacher = Teacher(student, cfg["momentum"])
+    opt = torch.optim.SGD(student.parameters(), 0.1)
+    for a, b in rows:
+        loss = regression_loss(student(a), teacher(b)) + regression_loss(student(b), teacher(a))
+        opt.zero_grad(); loss.backward(); opt.step()
+        teacher.follow(student)
+main({"momentum": 0.99})
+"""
+SOFT = """
+import torch, torch.nn as nn
+def soft_update(target, online, tau):
+    with torch.no_grad():
+        for t, o in zip(target.parameters(), online.parameters()):
+            t.mul_(1 - tau).add_(o, alpha=tau)
+def main(memory, env):
+    critic, critic_target = nn.Linear(4, 1), nn.Linear(4, 1)
+    critic_target.load_state_dict(critic.state_dict())
+    opt = torch.optim.Adam(critic.parameters())
+    gamma = 0.99
+    for step in range(1000):
+        bs, ba, br, bn, bd = memory.draw(64)
+        goal = br + gamma * (1 - bd) * critic_target(bn).squeeze(-1)
+        loss = nn.functional.mse_loss(critic(bs).squeeze(-1), goal)
+        opt.zero_grad(); loss.backward(); opt.step()
+        soft_update(critic_target, critic, 0.005)
+main(make_memory(), make_env())
+"""
 RATE = (
     "import torch\nfrom torch.optim.lr_scheduler import LambdaLR\n"
     "opt = torch.optim.SGD(net.parameters(), 0.1)\ns = LambdaLR(opt, {})\n"
@@ -120,6 +174,13 @@ SWING = (
         ("script-layer-unused", STACK, "", "", A),
         ("script-layer-unused", STACK, ' + self.parts["skip"](x)', "", P),
         ("script-output-rectified", STACK, "self.head(h), dim", "torch.relu(self.head(h)), dim", P),
+        ("script-gradient-path-cut", BLOCK, "", "", A),
+        ("script-gradient-path-cut", BLOCK, "normalize(p, dim", "normalize(p.detach(), dim", P),
+        ("script-layer-unused", BLOCK, "self.predictor(self.project(x))", "self.project(x)", P),
+        ("script-average-astray", BLOCK, "m * slow.data + (1 - m)", "(1 - m) * slow.data + m", P),
+        ("script-average-astray", SOFT, "", "", A),
+        ("script-average-astray", SOFT, "        soft_update(critic_target, critic, 0.005)\n", "", P),
+        ("script-method-slipped", SOFT, " * (1 - bd)", "", P),
         ("script-shapes-broadcast", QNET, "", "", U),
         ("script-shapes-broadcast", QNET, ".squeeze(1)", "", P),
         ("script-schedule-formula", RATE, "{}", "lambda s: min((s + 1) // warm, 1.0 - s / total)", P),

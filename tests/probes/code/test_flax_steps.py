@@ -92,6 +92,62 @@ def test_a_key_of_each_step() -> None:
     assert state(KEY, text.replace("state, loss = train_step(state, batch, key)", same)) == P
 
 
+PLAIN = """
+import jax, optax
+import flax.linen as nn
+from data import batches
+SEQ = 64
+
+class LM(nn.Module):
+    @nn.compact
+    def __call__(self, tokens, train):
+        x = nn.Embed(65, 32)(tokens)
+        mask = nn.make_causal_mask(tokens)
+        x = x + nn.MultiHeadDotProductAttention(num_heads=4)(x, x, mask=mask)
+        return nn.Dense(65)(nn.Dropout(0.1, deterministic=not train)(x))
+
+def main():
+    model, tx = LM(), optax.adamw(1e-3)
+    key, first = jax.random.split(jax.random.PRNGKey(0))
+    params = model.init(first, next(batches())[:, :-1], False)["params"]
+    ema_params, opt_state = params, tx.init(params)
+
+    def loss_fn(params, window, key):
+        out = model.apply({"params": params}, window[:, :-1], True, rngs={"dropout": key})
+        return optax.softmax_cross_entropy_with_integer_labels(out, window[:, 1:]).mean()
+
+    @jax.jit
+    def step_fn(params, ema_params, opt_state, window, key):
+        loss, grads = jax.value_and_grad(loss_fn)(params, window, key)
+        updates, opt_state = tx.update(grads, opt_state, params)
+        params = optax.apply_updates(params, updates)
+        ema_params = optax.incremental_update(params, ema_params, 0.002)
+        return params, ema_params, opt_state, loss
+
+    for step in range(9000):
+        key, sub = jax.random.split(key)
+        params, ema_params, opt_state, loss = step_fn(params, ema_params, opt_state, next(batches()), sub)
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("symptom", "old", "new"),
+    [
+        (KEY, "key, sub = jax.random.split(key)\n", "_, sub = jax.random.split(key)\n"),
+        (AVERAGE, "        ema_params = optax.incremental_update(params, ema_params, 0.002)\n", ""),
+        ("script-optimizer-rebuilt", "updates, opt_state = tx", "updates, _ = tx"),
+        ("script-training-sees-evaluation", "window[:, 1:]", "window[:, :-1]"),
+        ("script-training-sees-evaluation", "nn.make_causal_mask(tokens)", "None"),
+    ],
+)
+def test_a_plain_loop(symptom: str, old: str, new: str) -> None:
+    assert state(symptom, PLAIN) != P
+    assert PLAIN.replace(old, new) != PLAIN
+    assert state(symptom, PLAIN.replace(old, new)) == P
+
+
 def test_one_average_into_another() -> None:
     soft = "import jax, optax\nfor b in rows:\n    target_params = optax.incremental_update({}, 0.005)\n"
     assert state(AVERAGE, soft.replace("{}", "params, target_params")) == A
