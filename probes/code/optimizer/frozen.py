@@ -322,7 +322,7 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
             None,
         )
         if loop is not None:
-            owner = loop.iter
+            owner = next((g for n, g in _pairs_of(loop) if unparse(n) == unparse(owner)), loop.iter)
         several = _several(owner)
         if several:
             return all(_aside(mine, one) for one in several)
@@ -347,6 +347,16 @@ def _aside(mine: Flow, owner: ast.expr) -> bool:
     return False
 
 
+def _pairs_of(loop: ast.For) -> list[tuple[ast.expr, ast.expr]]:
+    """`for q, k in zip(a.parameters(), b.parameters())`: each name with what it goes over."""
+    over = loop.iter
+    if not (
+        isinstance(over, ast.Call) and last_name(over.func) == "zip" and isinstance(loop.target, ast.Tuple)
+    ):
+        return []
+    return list(zip(loop.target.elts, over.args, strict=False))
+
+
 def _several(value: ast.expr) -> list[ast.expr]:
     """What is gone through in turn: `[*a.parameters(), *b.parameters()]`, `chain(a, b)`, `a + b`."""
     if isinstance(value, (ast.List, ast.Tuple)):
@@ -367,7 +377,14 @@ def _is_written(mine: Flow, owner: ast.expr) -> bool:
     text = unparse(owner)
     if isinstance(owner, ast.Attribute):
         calls = [c for c in mine.source.calls if mine.source.owner(c) == text]
-        return any(_FILLS.search(last_name(c.func)) for c in calls)
+        if any(_FILLS.search(last_name(c.func)) for c in calls):
+            return True
+        return any(
+            unparse(given).startswith(f"{text}.") and _is_written(mine, name)
+            for loop in mine.source.of(ast.For)
+            for name, given in _pairs_of(loop)
+            if isinstance(name, ast.Name)
+        )
     function = mine.source.function_around(owner)
     if not isinstance(owner, ast.Name) or function is None:
         return False

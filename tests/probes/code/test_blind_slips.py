@@ -209,3 +209,32 @@ def test_turned_layers_are_right() -> None:
     )
     turned = turned.replace("self.enc(a)", "self.enc(a.transpose(0, 1)).transpose(0, 1)")
     assert state("script-batch-first-missing", turned) != P
+
+
+FOLLOWED = """
+import torch, torch.nn as nn
+class Pairs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder_q, self.encoder_k = nn.Linear(8, 4), nn.Linear(8, 4)
+        self.encoder_k.load_state_dict(self.encoder_q.state_dict())
+        for q, k in zip(self.encoder_q.parameters(), self.encoder_k.parameters()):
+            k.requires_grad = False
+    @torch.no_grad()
+    def follow(self):
+        for q, k in zip(self.encoder_q.parameters(), self.encoder_k.parameters()):
+            k.data = k.data * 0.99 + q.data * 0.01
+    def forward(self, a, b):
+        self.follow()
+        return self.encoder_q(a) @ self.encoder_k(b).T
+net = Pairs()
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for a, b, y in rows:
+    nn.functional.cross_entropy(net(a, b), y).backward(); opt.step(); opt.zero_grad()
+"""
+
+
+def test_what_follows_is_frozen_on_purpose() -> None:
+    assert state("script-freezes-parameters", FOLLOWED) != P
+    stays = FOLLOWED.replace("k.data = k.data * 0.99 + q.data * 0.01", "pass")
+    assert state("script-freezes-parameters", stays) == P
