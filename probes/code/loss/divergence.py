@@ -330,6 +330,13 @@ def _is_factor(node: ast.expr, name: str) -> bool:
 # ---------------------------------------------------------------------------------- samples with a slope
 
 
+def _takes_key(call: ast.Call) -> bool:
+    """`jax.random.normal(key, mean.shape)`: noise of spread one, which is scaled and moved by hand."""
+    return unparse(call.func).startswith(("jax.random.", "jrandom.", "jr.")) or ".shape" in unparse(
+        call.args[1]
+    )
+
+
 def drawn_without_slope(source: Script) -> Finding | None:
     """The code of a variational model is drawn by `Normal(mu, std).sample()`, which hands no gradient on."""
     divergences = any(True for _ in _gaussians(source)) or bool(source.named("kl_divergence"))
@@ -347,6 +354,7 @@ def drawn_without_slope(source: Script) -> Finding | None:
             else:
                 plain = any(isinstance(a, ast.Constant) for a in call.args)
                 drawn = name == "normal" and len(call.args) == 2 and not plain and not call.keywords
+                drawn = drawn and not _takes_key(call)
             guarded = any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(call))
             if drawn and not guarded:
                 return at(source, call, "a sample that is drawn so hands no gradient on to mean and spread")

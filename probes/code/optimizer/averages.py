@@ -18,12 +18,12 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..method.target_nets import copy_never_updated
 from ..shared.checks import at, first, ok
-from ..shared.nodes import assigned
+from ..shared.nodes import assigned, chosen
 from ..shared.numbers import known
 from ..shared.sides import either
 from ..shared.sides import number as number_of
 from ..shared.units import chain, loops_of_step
-from ..shared.uses import never_run
+from ..shared.uses import brought_and_left, never_run
 from .kept_averages import never_restored, statistics_left
 from .tree_averages import state_field_left, trees_mixed_wrongly
 
@@ -68,7 +68,7 @@ def average_astray(view: View) -> Finding:
             statistics_left,
             copy_never_updated,
         ),
-        *(trees_mixed_wrongly, state_field_left),
+        *(trees_mixed_wrongly, state_field_left, _one_object),
     )
     return first(view, look, "the scripts keep no average of weights by hand")
 
@@ -83,7 +83,9 @@ def _named_exchanged(source: Script) -> Finding | None:
         share = keyword(call, "alpha")
         if not isinstance(inner, ast.Call) or last_name(inner.func) != "mul_" or len(inner.args) != 1:
             continue
-        if share is not None and _same_share(inner.args[0], share) and source.loops_around(call):
+        around = source.loops_around(call)
+        paired = any(isinstance(p, ast.For) and len(_pairs(p.target, p.iter)) == 2 for p in around)
+        if share is not None and _same_share(inner.args[0], share, paired) and around:
             return at(source, call, "old and new weights get the same share: the shares do not make one")
         if share is None or not _SHARE_OF_OLD.search(unparse(share)):
             continue
@@ -123,16 +125,24 @@ def _momentum_exchanged(source: Script) -> Finding | None:
 _MOMENTUM = re.compile(r"(?i)(?:^|[._])(?:ema_?|teacher_?)?(?:decay|momentum)$")
 
 
-def _same_share(one: ast.expr, other: ast.expr) -> bool:
+def _same_share(one: ast.expr, other: ast.expr, paired: bool) -> bool:
     """`a.mul_(1 - m).add_(b, alpha=1 - m)` of weights, which is right for a half alone."""
     text = unparse(one)
     if text != unparse(other) or isinstance(one, ast.Constant):
         return False
+    if paired:
+        return True
     return _SHARE_OF_OLD.search(text.removeprefix("1.0 - ").removeprefix("1 - ")) is not None
 
 
 def _never_moved(source: Script) -> Finding | None:
     """The method that moves one set of weights towards another is called by nothing."""
+    for function in brought_and_left(source):
+        for loop in of(function, ast.For):
+            if len(_pairs(loop.target, loop.iter)) == 2 and any(
+                _moves(m) for m in of(loop, ast.Call, ast.Assign)
+            ):
+                return at(source, function, "nothing calls the function that updates the average")
     over = [n for n in source.of(ast.For) if len(_pairs(n.target, n.iter)) == 2]
     over = [n for n in over if any(_moves(m) for m in of(n, ast.Assign, ast.Call))]
     # where an object is made, both sets only begin alike
@@ -162,6 +172,23 @@ def _begins_alike(source: Script, copy: ast.Call) -> bool:
         return True
     later = [n for n in of(function or source.tree, ast.For, ast.While) if n.lineno > copy.lineno]
     return not source.loops_around(copy) and bool(later)
+
+
+def _one_object(source: Script) -> Finding | None:
+    """`teacher = student` without a copy, and `update(teacher, student)`: both are one network."""
+    for node in source.of(ast.Assign):
+        slow, fast = node.targets[0], node.value
+        if not isinstance(slow, ast.Name) or not isinstance(fast, ast.Name) or source.loops_around(node):
+            continue
+        if not _SLOW_NAME.search(slow.id) or _SLOW_NAME.search(fast.id) or chosen(source, node):
+            continue
+        given = [n for n in source.of(ast.Name) if n.id == slow.id and isinstance(n.ctx, ast.Store)]
+        for call in source.calls if len(given) == 1 else ():
+            names = {a.id for a in call.args if isinstance(a, ast.Name)}
+            moves = [f for f in flow(source).called(call) for n in of(f, ast.For) if _pairs(n.target, n.iter)]
+            if {slow.id, fast.id} <= names and moves:
+                return at(source, node, "the slow copy is the network itself: both are one object")
+    return None
 
 
 def _slow_is_asked(source: Script) -> bool:

@@ -104,7 +104,12 @@ def state_field_left(source: Script) -> Finding | None:
     """
     if "jax" not in source.frameworks or source.loose:
         return None
-    states = [c for c in source.classes.values() if any("TrainState" in unparse(b) for b in c.bases)]
+    named = {a.asname for n in source.of(ast.ImportFrom) for a in n.names if a.name == "TrainState"}
+    states = [
+        c
+        for c in source.classes.values()
+        if any("TrainState" in unparse(b) or unparse(b) in named for b in c.bases)
+    ]
     changed = any(
         "batch_stats" in unparse(k.value) for c in source.calls for k in c.keywords if k.arg == "mutable"
     )

@@ -247,7 +247,10 @@ def _blocks(maker: Function) -> Iterator[list[ast.stmt]]:
 def _floored(source: Script, maker: RateMaker) -> Finding | None:
     """`if step < warm: return peak * ((step + 1) // warm)`: zero until the warm-up is over."""
     for node in of(maker, ast.BinOp):
-        if not isinstance(node.op, ast.FloorDiv) or not isinstance(source.parents.get(node), ast.BinOp):
+        factor = isinstance(source.parents.get(node), ast.Return) and bool(source.named("LambdaLR"))
+        if not isinstance(node.op, ast.FloorDiv):
+            continue
+        if not factor and not isinstance(source.parents.get(node), ast.BinOp):
             continue
         inner: ast.AST = node
         for parent in source.above(node):
@@ -259,7 +262,7 @@ def _floored(source: Script, maker: RateMaker) -> Finding | None:
                     counts = names_in(test.left) & names_in(node.left) and not isinstance(node.left, ast.Call)
                     scaled = any(isinstance(n.op, ast.Mult) for n in of(node.left, ast.BinOp))
                     above = source.parents.get(node)
-                    scales = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mult)
+                    scales = factor or (isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mult))
                     if same and counts and scales and not scaled:
                         return at(source, node, "whole numbers are divided: zero until the warm-up is over")
             if parent is maker:

@@ -18,12 +18,10 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first
-from ..shared.uses import never_run
+from ..shared.uses import brought_and_left, never_run
 
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_by_global_norm", "clip_by_norm")
-_STARTS = re.compile(
-    r"(?i)^_?(?:(?:re)?init(?:iali[sz]e)?_?(?:weights?|params?|parameters|model|net|layers?|all)|weights?_init)$"
-)
+_STARTS = re.compile(r"(?i)^_?(?:(?:re)?init(?:iali[sz]e)?(?:_\w+)?|weights?_init|\w+_init)$")
 _DRAWS = re.compile(r"\binit\.\w+_?\(|initializer\(|\.data\.(?:normal_|uniform_|fill_)|set_data\(")
 _RATES = re.compile(
     r"(?i)^_?(?:(?:adjust|set|update|decay|get|step)_?(?:lr|learning_rate|rate)|warm_?up\w*"
@@ -69,14 +67,7 @@ def _idle(source: Script, kind: str, look: Callable[[Script, Function], bool]) -
 def _alone(source: Script) -> tuple[Function, ...]:
     """Functions that are meant to be called and are not, also those imported and never named."""
     mine = [f for f in source.of(ast.FunctionDef) if never_run(source, f.body[-1]) and _is_meant(source, f)]
-    if source.left_out and source.trains_by_hand and not source.loose:
-        brought = {a.name for n in source.of(ast.ImportFrom) for a in n.names if a.asname is None}
-        mine += [
-            f
-            for f in source.left_out
-            if isinstance(f, ast.FunctionDef) and f.name in brought and not f.decorator_list
-        ]
-    return tuple(mine)
+    return (*mine, *brought_and_left(source))
 
 
 def _is_meant(source: Script, function: Function) -> bool:

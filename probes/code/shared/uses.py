@@ -117,6 +117,20 @@ def never_run(source: Script, node: ast.AST) -> bool:
     return not named and all(_is_key(source, m) for m in source.mentions.get(function.name, ()))
 
 
+def brought_and_left(source: Script) -> list[ast.FunctionDef]:
+    """Functions of the program's own modules that it imports by name and never names again."""
+    if not source.left_out or source.loose or not source.trains_by_hand:
+        return []
+    brought = {a.name for n in source.of(ast.ImportFrom) for a in n.names if a.asname is None}
+    return [
+        f
+        for f in source.left_out
+        if isinstance(f, ast.FunctionDef)
+        and f.name in brought
+        and all(_NO_GRADIENT.search(unparse(d)) for d in f.decorator_list)
+    ]
+
+
 def _is_key(source: Script, mention: ast.AST) -> bool:
     """`cfg["clip"]`: the key of a table says nothing of the function `clip`."""
     above = source.parents.get(mention)

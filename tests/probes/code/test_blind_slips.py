@@ -146,6 +146,15 @@ def main(memory, env):
         soft_update(critic_target, critic, 0.005)
 main(make_memory(), make_env())
 """
+WARM = """
+import torch
+def rate(s):
+    if s < 400:
+        return {}
+    return 1.0
+opt = torch.optim.SGD(net.parameters(), 0.1)
+sched = torch.optim.lr_scheduler.LambdaLR(opt, rate)
+"""
 RATE = (
     "import torch\nfrom torch.optim.lr_scheduler import LambdaLR\n"
     "opt = torch.optim.SGD(net.parameters(), 0.1)\ns = LambdaLR(opt, {})\n"
@@ -181,6 +190,9 @@ SWING = (
         ("script-average-astray", SOFT, "", "", A),
         ("script-average-astray", SOFT, "        soft_update(critic_target, critic, 0.005)\n", "", P),
         ("script-method-slipped", SOFT, " * (1 - bd)", "", P),
+        ("script-average-astray", SOFT, "t.mul_(1 - tau)", "t.mul_(tau)", P),
+        ("script-schedule-formula", WARM, "{}", "(s + 1) // 400", P),
+        ("script-schedule-formula", WARM, "{}", "(s + 1) / 400", U),
         ("script-shapes-broadcast", QNET, "", "", U),
         ("script-shapes-broadcast", QNET, ".squeeze(1)", "", P),
         ("script-schedule-formula", RATE, "{}", "lambda s: min((s + 1) // warm, 1.0 - s / total)", P),
@@ -209,6 +221,25 @@ def test_turned_layers_are_right() -> None:
     )
     turned = turned.replace("self.enc(a)", "self.enc(a.transpose(0, 1)).transpose(0, 1)")
     assert state("script-batch-first-missing", turned) != P
+
+
+def test_a_teacher_of_its_own() -> None:
+    helper = "import torch\n" + SOFT.split("def main")[0].replace("import torch, torch.nn as nn", "")
+    program = """
+import copy, torch
+from part0 import soft_update
+student = torch.nn.Linear(4, 2)
+teacher = copy.deepcopy(student)
+opt = torch.optim.SGD(student.parameters(), 0.1)
+for x in rows:
+    loss = (student(x) - teacher(x).detach()).pow(2).mean()
+    opt.zero_grad(); loss.backward(); opt.step()
+    soft_update(teacher, student, 0.01)
+"""
+    astray = "script-average-astray"
+    assert state(astray, helper, program) != P
+    assert state(astray, helper, program.replace("copy.deepcopy(student)", "student")) == P
+    assert state(astray, helper, program.replace("    soft_update(teacher, student, 0.01)\n", "")) == P
 
 
 FOLLOWED = """

@@ -148,6 +148,23 @@ def test_a_plain_loop(symptom: str, old: str, new: str) -> None:
     assert state(symptom, PLAIN.replace(old, new)) == P
 
 
+def test_noise_of_a_shape_hands_slopes_on() -> None:
+    text = """
+import jax, jax.numpy as jnp, optax
+import flax.linen as nn
+class VAE(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        mean, logvar = nn.Dense(4)(x), nn.Dense(4)(x)
+        z = mean + jnp.exp(0.5 * logvar) * jax.random.normal(self.make_rng("sample"), mean.shape)
+        return nn.Dense(8)(z), mean, logvar
+def loss(out, x, mean, logvar):
+    kl = -0.5 * (1 + logvar - mean**2 - jnp.exp(logvar)).sum(-1)
+    return (optax.sigmoid_binary_cross_entropy(out, x).sum(-1) + kl).mean()
+"""
+    assert state("script-gradient-path-cut", text) != P
+
+
 def test_one_average_into_another() -> None:
     soft = "import jax, optax\nfor b in rows:\n    target_params = optax.incremental_update({}, 0.005)\n"
     assert state(AVERAGE, soft.replace("{}", "params, target_params")) == A
