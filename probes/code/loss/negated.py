@@ -12,6 +12,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow, losses, objectives, returns
 from ...scripts.signs import signs
 from ...scripts.syntax import Script
+from ..optimizer.own_steps import climbs
 from ..shared.checks import at, first, ok
 from ..shared.nodes import is_true
 from ..shared.rounds import rounds
@@ -118,7 +119,7 @@ def _returns_negated(source: Script) -> Finding:
 @probe()
 def optimizer_maximises(view: View) -> Finding:
     """`maximize=True` on the optimizer of a loss, a rate below zero, all gradients turned before the step."""
-    return first(view, _maximises, "the scripts build no optimizer")
+    return first(view, either(_maximises, climbs), "the scripts build no optimizer")
 
 
 def _maximises(source: Script) -> Finding | None:

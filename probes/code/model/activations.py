@@ -12,7 +12,7 @@ from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.checks import at, first, is_evaluation, ok
+from ..shared.checks import at, first, imports_locals, is_evaluation, ok
 from ..shared.sides import either, literal
 
 _LAYERS = re.compile(r"^(?:Lazy)?(?:Linear|Dense|Conv[123][dD]|ConvTranspose[123]d|Embedding)$")
@@ -38,7 +38,9 @@ def layers_unbent(view: View) -> Finding:
 
     Three and more, or two of which the first one widens: a widened layer without a bend adds nothing.
     """
-    return first(view, either(shows("linear-only"), _widened, _bent), "the scripts write out no layers")
+    return first(
+        view, either(shows("linear-only"), _widened, _never_bent, _bent), "the scripts write out no layers"
+    )
 
 
 def _widened(source: Script) -> Finding | None:
@@ -58,6 +60,32 @@ def _widened(source: Script) -> Finding | None:
                     source, two, "two layers follow one another without a bend, and the first one widens"
                 )
     return None
+
+
+_LEARNED = re.compile(r"^(?:Linear|Dense|Conv[123]d|Conv[12]D|ConvTranspose[12]d)$")
+# what bends, and what bends by itself or calls what is not seen
+_ACTIVATES = re.compile(
+    r"(?i)relu|gelu|elu|silu|swish|mish|tanh|softplus|softsign|maxout|activation|nonlin|act\b|act_|glu"
+)
+_BENDS_BY_ITSELF = re.compile(
+    r"(?i)softmax|sigmoid|lstm|gru|rnn|transformer|attention|clamp|maximum|square|\*\* ?[23]|\bpow\b"
+    r"|\babs\b|\bsin\b|\bcos\b|\bexp\b|torchvision|timm|from_pretrained|hub\.load|applications"
+)
+LAYERS = 3  # of weights: two without a bend are a factorisation
+
+
+def _never_bent(source: Script) -> Finding | None:
+    """Three and more layers of weights in the networks of a script, and no activation in all of its text.
+
+    The largest of neighbours (max pooling) is no bend that a network can do with.
+    """
+    if not source.models or imports_locals(source) or _ACTIVATES.search(source.code):
+        return None
+    networks = [c for c in source.classes.values() if any(f in c.body for f in source.forwards)]
+    layers = [c for m in networks for c in of(m, ast.Call) if _LEARNED.match(last_name(c.func))]
+    if len(layers) < LAYERS or any(_BENDS_BY_ITSELF.search(unparse(m)) for m in networks):
+        return None
+    return at(source, layers[1], f"{len(layers)} layers of weights, and no activation between any of them")
 
 
 def _bent(source: Script) -> Finding | None:

@@ -23,6 +23,9 @@ _ON_PURPOSE = re.compile(
 )
 
 
+_FAR = 1000.0  # no pixel, standardised value or class is so large
+
+
 @probe()
 def extremes_written(view: View, *, factor: float) -> Finding:
     """A few samples are made at least `factor` times as large as they are: by a stride, by chance, by a draw.
@@ -69,14 +72,17 @@ def _left_alone(source: Script, node: ast.AST, name: str) -> bool:
 
 
 def _grows(source: Script, node: ast.Assign | ast.AugAssign, name: str, factor: float) -> bool:
-    """It is multiplied by, or far more than one is added to it."""
+    """It is multiplied by far more than one, or a constant far beyond any usual range is written or added."""
     if isinstance(node, ast.AugAssign):
         op, by = node.op, literal(source, node.value)
     elif isinstance(node.value, ast.BinOp) and unparse(node.value.left) == name:
         op, by = node.value.op, literal(source, node.value.right)
     else:
-        return False
+        written = literal(source, node.value)
+        return isinstance(written, (int, float)) and abs(written) >= _FAR
     known = isinstance(by, (int, float)) and abs(by) >= factor and by not in (255, 255.0)
+    if known and isinstance(op, (ast.Add, ast.Sub)):
+        return isinstance(by, (int, float)) and abs(by) >= _FAR
     return known and isinstance(op, ast.Mult)
 
 

@@ -10,6 +10,7 @@ from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
+from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, inputs, targets
 
 _SKIPPING = (
     "nanmean",
@@ -54,6 +55,43 @@ def statistics_skip_missing(view: View) -> Finding:
     False positive: an array whose NaNs are replaced by a helper of another name.
     """
     return first(view, _skips, "the scripts take no statistics that pass over NaN")
+
+
+_NAN = frozenset(
+    ("np.nan", "numpy.nan", "float('nan')", "math.nan", "torch.nan", "np.NaN", "numpy.NaN", "nan")
+)
+
+
+@probe()
+def nan_written(view: View) -> Finding:
+    """NaN is written into some of the inputs or targets, and nothing deals with it.
+
+    `x[::50, 3] = np.nan`, `x = np.where(lost, np.nan, x)`. False positive: a helper drops such rows.
+    """
+    return first(view, _written, "the scripts write no NaN into their data")
+
+
+def _written(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    data = inputs(source) | targets(source)
+    for node in source.of(ast.Assign):
+        target, value = node.targets[0], node.value
+        name = base(target)
+        if not (name in data or INPUT_WORDS.search(name) or TARGET_WORDS.search(name)):
+            continue
+        some = isinstance(target, ast.Subscript) and unparse(value) in _NAN
+        if (
+            isinstance(value, ast.Call)
+            and last_name(value.func) in ("where", "masked_fill")
+            and len(value.args) > 1
+        ):
+            some = some or any(unparse(a) in _NAN for a in value.args[1:])
+        if not some:
+            continue
+        seen = seen or node
+        if not (_deals(source) or imports_locals(source) or source.named(*_SKIPPING)):
+            return at(source, node, "NaN is written into the data here, and nothing takes it out")
+    return ok(source, seen, "missing values are dropped or filled") if seen is not None else None
 
 
 def _marked(source: Script) -> Finding | None:

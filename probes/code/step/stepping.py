@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe
 from ...scripts.learning import updates
 from ...scripts.syntax import Script
 from ..mindspore.ports import cell_without_update, gradients_unused
+from ..optimizer.own_steps import bound_to_name
 from ..shared.checks import at, first, imports_locals, ok, outer_loop
 from ..shared.rounds import CLEARS, Round, may_update, rounds
 from ..shared.sides import either
@@ -82,6 +83,7 @@ def step_missing(view: View) -> Finding:
     return first(
         view,
         either(
+            bound_to_name,
             _step_missing,
             gradients_never_applied,
             train_op_never_run,

@@ -1,0 +1,72 @@
+"""What a script does to its data, its network or its steps in one line: NaN, extremes, no bend, own steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+TRAIN = """
+import numpy as np, torch
+from torch import nn
+import torch.nn.functional as F
+data = np.load("train.npz")
+x, y = data["x"], data["y"]
+{data}
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(20, 64), nn.Linear(64, 64), nn.Linear(64, 10)
+    def forward(self, x):
+        x = {bend}(self.a(x))
+        x = {bend}(self.b(x))
+        return self.c(x)
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+x, y = torch.from_numpy(x).float(), torch.from_numpy(y).long()
+lr = 0.1
+for epoch in range(20):
+    for i in torch.randperm(len(x)).split(64):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x[i]), y[i])
+        loss.backward()
+{step}
+"""
+STEP = "        optimizer.step()"
+HAND = "        with torch.no_grad():\n            for p in model.parameters():\n                "
+
+
+def written(data: str = "", bend: str = "F.relu", step: str = STEP) -> str:
+    """The program with a line on its data, another bend, or another step."""
+    return TRAIN.format(data=data, bend=bend, step=step)
+
+
+@pytest.mark.parametrize(
+    ("symptom", "text", "wanted"),
+    [
+        ("script-nan-written", written(), "unknown"),
+        ("script-nan-written", written("x[::50, 3] = np.nan"), "present"),
+        ("script-nan-written", written("x = np.where(lost, np.nan, x)"), "present"),
+        ("script-nan-written", written("x[::50, 3] = np.nan\nx = np.nan_to_num(x)"), "absent"),
+        ("script-nan-written", written("scores[::50] = np.nan"), "unknown"),
+        ("script-extremes-written", written("x[rng.choice(len(x), 20)] = 1e4"), "present"),
+        ("script-extremes-written", written("x[::100] += 5000"), "present"),
+        ("script-extremes-written", written("x[rng.choice(len(x), 20)] = 0.0"), "unknown"),
+        ("script-layers-unbent", written(), "absent"),
+        ("script-layers-unbent", written(bend="F.max_pool1d"), "present"),
+        ("script-layers-unbent", written(bend="torch.sin"), "unknown"),
+        ("script-optimizer-maximises", written(step=HAND + "p += lr * p.grad"), "present"),
+        ("script-optimizer-maximises", written(step=HAND + "p.add_(p.grad, alpha=lr)"), "present"),
+        ("script-optimizer-maximises", written(step=HAND + "p.copy_(p + lr * p.grad)"), "present"),
+        ("script-optimizer-maximises", written(step=HAND + "p -= lr * p.grad"), "absent"),
+        ("script-optimizer-maximises", written(step=HAND + "p.add_(p.grad, alpha=-lr)"), "absent"),
+        ("script-optimizer-maximises", written(step=HAND + "p += -lr * p.grad"), "absent"),
+        ("script-optimizer-maximises", written("# a reward", step=HAND + "p += lr * p.grad"), "absent"),
+        ("script-step-missing", written(step=HAND + "p = p - lr * p.grad"), "present"),
+        ("script-step-missing", written(step=HAND + "p.data = p - lr * p.grad"), "unknown"),
+        ("script-step-missing", written(), "absent"),
+    ],
+)
+def test_injected(symptom: str, text: str, wanted: str) -> None:
+    """One line and what is like it."""
+    assert state(symptom, text) == wanted
