@@ -11,10 +11,41 @@ from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
-from ..shared.sides import either
+from ..shared.sides import either, side
 
 _TARGETS = re.compile(r"(?:^|_)(?:y|ys|label|labels|target|targets|answer|answers)(?:_|$)")
 _INPUTS = re.compile(r"(?:^|_)(?:x|xs|feature|features|inputs?|columns|data|df|frame|train)(?:_|$)")
+
+
+_COLUMNS = re.compile(r"(?:^|_)(?:x|xs|features?|inputs?)(?:_|$)")  # what a network is given, no table
+
+
+@probe()
+def answers_joined(view: View) -> Finding:
+    """`x_train = cat([x_train, y_train[:, None]], 1)`: labels are made columns of their inputs."""
+    return first(view, _joined_to_its_own, "the scripts join nothing to their inputs")
+
+
+def _joined_to_its_own(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for node in source.of(ast.Assign):
+        target, value = node.targets[0], node.value
+        if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
+            continue
+        if last_name(value.func) not in JOINS or not _COLUMNS.search(target.id.lower()):
+            continue
+        parts = [] if source.owner(value) in ("pd", "pandas") else _parts(value)
+        names = [_word(n) for n in parts]
+        if target.id.lower() not in names or source.function_around(node) in source.forwards:
+            continue
+        seen = seen or node
+        others = [n for n in names if n != target.id.lower()]
+        mine = side(target.id)
+        for name in others:
+            if _TARGETS.search(name) and not _PLACES.search(name) and side(name) is mine:
+                if not any(_SEQUENCES.search(n) for n in names) and not _may_be_left_out(source, node):
+                    return at(source, node, f"`{name}` is made a column of the inputs")
+    return ok(source, seen, "no labels are joined to inputs") if seen is not None else None
 
 
 @probe()

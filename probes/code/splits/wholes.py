@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
@@ -176,8 +176,11 @@ _LEARNS = re.compile(r"(?i)\b(?:mean|std|var|sum|min|max|square|sqrt|fit|fit_tra
 def figures_of_all(source: Script) -> ast.AST | None:
     """`mean, std = statistics(rows)`, of rows that are cut into splits, by a function of the script.
 
-    Also `statistics(train + val)`, and a table that is standardised in its own place before it is cut.
+    Also `statistics(train + val)`, `both = cat([train, val])` and `both.mean(0)`, and a table that is
+    standardised in its own place before it is cut.
     """
+    if (found := _figures_of_joined(source)) is not None:
+        return found
     wholes = cut_up(source) | {(w, source.function_around(n)) for n, _, all_ in _cuts(source) for w in all_}
     functions = {f.name: f for f in source.of(ast.FunctionDef) if source.class_around(f) is None}
     for node in source.of(ast.Assign):
@@ -198,6 +201,30 @@ def figures_of_all(source: Script) -> ast.AST | None:
             if not any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in walk(call)):
                 return call
     return _table_standardised(source)
+
+
+_STATISTICS = frozenset(
+    ("mean", "std", "var", "min", "max", "amin", "amax", "median", "quantile", "percentile")
+)
+
+
+def _figures_of_joined(source: Script) -> ast.AST | None:
+    """`both = torch.cat([x_train, x_val])`, then `both.mean(0)` or `np.std(both)`, kept as a figure."""
+    joined = {
+        (node.targets[0].id, source.function_around(node))
+        for node in source.of(ast.Assign)
+        if isinstance(node.targets[0], ast.Name) and side(node.targets[0].id) is None and _both(node.value)
+    }
+    for call in source.calls if joined else ():
+        if last_name(call.func) not in _STATISTICS:
+            continue
+        method = call.func.value if isinstance(call.func, ast.Attribute) else None
+        of_what = call.args[0] if call.args and isinstance(call.args[0], ast.Name) else method
+        if isinstance(of_what, ast.Name) and (of_what.id, source.function_around(call)) in joined:
+            kept = source.statement(call)
+            if isinstance(kept, ast.Assign) and not any(of_what.id in names_in(t) for t in kept.targets):
+                return call
+    return None
 
 
 def _both(node: ast.expr) -> bool:

@@ -33,6 +33,7 @@ for epoch in range(20):
 {step}
 """
 STEP = "        optimizer.step()"
+JOINED = "x_val, y_val = load('val')\nboth = np.concatenate([x_train, x_val])\n"
 HAND = "        with torch.no_grad():\n            for p in model.parameters():\n                "
 
 
@@ -49,6 +50,11 @@ def written(data: str = "", bend: str = "F.relu", step: str = STEP) -> str:
         ("script-nan-written", written("x = np.where(lost, np.nan, x)"), "present"),
         ("script-nan-written", written("x[::50, 3] = np.nan\nx = np.nan_to_num(x)"), "absent"),
         ("script-nan-written", written("scores[::50] = np.nan"), "unknown"),
+        ("script-answers-joined", written("x = np.concatenate([x, y[:, None]], axis=1)"), "present"),
+        ("script-answers-joined", written("x = np.concatenate([x, z], axis=1)"), "absent"),
+        ("script-answers-joined", written("frame = pd.concat([frame, y], axis=1)"), "unknown"),
+        ("", written(JOINED + "mean = both.mean(0)"), "present"),
+        ("", written(JOINED + "mean = x.mean(0)"), "unknown"),
         ("script-extremes-written", written("x[rng.choice(len(x), 20)] = 1e4"), "present"),
         ("script-extremes-written", written("x[::100] += 5000"), "present"),
         ("script-extremes-written", written("x[rng.choice(len(x), 20)] = 0.0"), "unknown"),
