@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from ..readers._tree import unparse
 from ..readers.script import last_name
-from .syntax import Script
+from .syntax import Function, Script
 
 _MAKES_GRADIENTS = ("value_and_grad", "grad", "GradOperation")
 _ONE_STEP = re.compile(r"^TrainOneStep(?:With\w+)?Cell$")
@@ -166,3 +166,28 @@ def differentiated(source: Script) -> frozenset[ast.AST]:
 def takes_gradients(source: Script, node: ast.AST) -> bool:
     """Say whether gradients are taken within a node, or of it."""
     return node in differentiated(source) or any(c is node or node in source.above(c) for c in taken(source))
+
+
+@lru_cache(maxsize=64)
+def _trainers(source: Script) -> frozenset[Function]:
+    """Functions that a step of training stands in, and those that call them."""
+    found = {f for c in taken(source) if (f := source.function_around(c)) is not None}
+    for _ in range(3):
+        calls = source.named(*{f.name for f in found})
+        found |= {f for c in calls if (f := source.function_around(c)) is not None}
+    return frozenset(found)
+
+
+def trainings(source: Script, scope: Function | None) -> list[ast.Call]:
+    """Where a function (None: the module) trains: its own steps, and calls of functions that do."""
+    calls = [*taken(source), *source.named(*{f.name for f in _trainers(source)})]
+    return [c for c in calls if source.function_around(c) is scope]
+
+
+def training_over(source: Script, node: ast.stmt) -> bool:
+    """Whether a function has trained before a statement of it, and does so no more after it."""
+    ran = trainings(source, source.function_around(node))
+    around = set(source.loops_around(node))
+    return bool(ran) and all(
+        c.lineno < node.lineno and around.isdisjoint(source.loops_around(c)) for c in ran
+    )

@@ -15,6 +15,7 @@ from ..shared.roles import model_calls
 from ..shared.sides import either, words
 from ..trainers.trainer_settings import classes_over_words
 from .best_kept import first_read_for_best
+from .untrained import made_anew_for_evaluation
 
 
 @probe()
@@ -141,8 +142,12 @@ def _least_likely(source: Script) -> Finding | None:
 
 @probe()
 def evaluates_stale_copy(view: View) -> Finding:
-    """Evaluation uses a copy of the model, or an average of its weights, that training never refreshes."""
-    return first(view, either(_stale_copy, first_read_for_best), "the scripts copy no model")
+    """Evaluation uses a copy of the model, or an average of its weights, that training never refreshes.
+
+    Also one that is made anew after the training.
+    """
+    checks = either(_stale_copy, first_read_for_best, made_anew_for_evaluation)
+    return first(view, checks, "the scripts copy no model")
 
 
 _AVERAGE = re.compile(r"(?i)ema\b|^ema|averag|swa\b|polyak")

@@ -10,6 +10,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow, returns
+from ...scripts.learning import training_over
 from ...scripts.syntax import Function, Script
 from ..ranks.wrapped import wraps
 from ..shared.checks import at, first, ok, on_other_sides
@@ -42,7 +43,7 @@ def _other_model(source: Script) -> Finding | None:
     mine, built = flow(source), _built(source)
     for call, given in built:
         for owner in _owners(given):
-            if isinstance(owner, ast.Call) and _makes_model(mine, owner):
+            if isinstance(owner, ast.Call) and makes_model(mine, owner):
                 return at(source, call, "the optimizer holds the parameters of another instance of the model")
             if isinstance(owner, ast.Call) or (later := _made_anew(mine, call, owner)) is None:
                 continue
@@ -162,7 +163,7 @@ def _kept_variables(source: Script) -> list[tuple[ast.expr, ast.expr]]:
     ]
 
 
-def _makes_model(mine: Flow, made: ast.Call) -> bool:
+def makes_model(mine: Flow, made: ast.Call) -> bool:
     """A class of the script is called, or a function that gives back what it has just made."""
     name = last_name(made.func)
     if name in mine.source.classes:
@@ -194,15 +195,20 @@ def _is_module(mine: Flow, made: ast.Call) -> bool:
 
 
 def _made_anew(mine: Flow, call: ast.Call, owner: ast.expr) -> ast.Assign | None:
-    """`model = Net()`, `= build()` or `= deepcopy(model)` in the block of the optimizer, after it."""
+    """`model = Net()`, `= build()` or `= deepcopy(model)` in the block of the optimizer, after it.
+
+    Not after the training, where the optimizer has done its work.
+    """
     source, text = mine.source, unparse(owner)
     block = source.parents.get(source.statement(call) or call)
     for node in source.of(ast.Assign):
         if node.lineno > call.lineno and source.parents.get(node) is block:
+            if training_over(source, node):
+                continue
             if any(unparse(t) == text for t in node.targets) and isinstance(node.value, ast.Call):
-                made = _moved(node.value)
+                made = moved(node.value)
                 around = any(unparse(n) == text for n in of(node.value, ast.expr))
-                if isinstance(made, ast.Call) and not around and _makes_model(mine, made):
+                if isinstance(made, ast.Call) and not around and makes_model(mine, made):
                     return node
                 if last_name(node.value.func) == "deepcopy":
                     return node
@@ -222,7 +228,7 @@ def _taken_up(source: Script, later: ast.AST, given: str) -> bool:
     return any(c.lineno > line and unparse(g) == given for c, g in _built(source))
 
 
-def _moved(value: ast.expr) -> ast.expr:
+def moved(value: ast.expr) -> ast.expr:
     """What is made, whatever device it goes to: `nn.Linear(8, 2).to(device)` -> `nn.Linear(8, 2)`."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in MOVES:
         value = value.func.value
@@ -334,7 +340,7 @@ _LAYERS = re.compile(
 
 def _is_layer(source: Script, value: ast.expr) -> bool:
     """Weights are made: `nn.Linear(8, 2).to(device)`, a module of this script."""
-    made = _moved(value)
+    made = moved(value)
     if not isinstance(made, ast.Call):
         return False
     name = last_name(made.func)

@@ -36,6 +36,7 @@ from .torch_lengths import (
     holders,
     kept_as,
     plateau_of_batches,
+    swings_back,
 )
 from .trainer_schedules import moves as trainer_moves
 from .trainer_schedules import rate_for_factor, trainers_schedule, warmup_of_all
@@ -93,6 +94,7 @@ def unit_wrong(view: View) -> Finding:
             warmup_outlasts_training,
             begins_after_training,
             gone_too_soon,
+            swings_back,
             plateau_of_batches,
             steps_of_samples,
             epochs_as_steps,

@@ -232,8 +232,8 @@ _EARLY = 3  # times as many epochs as are trained with a rate that counts
 def gone_too_soon(source: Script) -> Finding | None:
     """`StepLR(step_size=1)` or `ExponentialLR(0.9)` that is moved with every update; a rate that dies early.
 
-    Early is within a third of the epochs, of what falls with every epoch to a half or less. Left aside: one
-    schedule of several to choose from, whose settings are those of another.
+    Early is within a third of the epochs, of what falls with every epoch to a half or less, or at milestones.
+    Left aside: one schedule of several to choose from, whose settings are those of another.
     """
     if "pytorch" not in source.frameworks:
         return None
@@ -260,7 +260,68 @@ def gone_too_soon(source: Script) -> Finding | None:
         if epochs is not None and size == 1 and gamma <= 0.5 and _EARLY * falls <= epochs:
             why = f"next to nothing is left of the rate after {falls:g} of {epochs:g} epochs"
             return at(source, call, why)
+    return _gone_at_marks(source)
+
+
+def _gone_at_marks(source: Script) -> Finding | None:
+    """`MultiStepLR(milestones=[1, 2], gamma=0.01)` beside many more epochs: a rate that dies early."""
+    for call, epochs in _moved_by_epochs(source, "MultiStepLR"):
+        told = keyword(call, "milestones") or (call.args[1] if len(call.args) > 1 else None)
+        ends = flow(source).values(told, 4) if told is not None else []
+        lists = list(dict.fromkeys(e for e in (told, *ends) if isinstance(e, (ast.List, ast.Tuple))))
+        marks = [_number(source, e) for e in lists[0].elts] if len(lists) == 1 else []
+        if not lists and told is not None and isinstance(usual := default(source, told), tuple):
+            marks = list(usual)
+        gamma = _given(source, call, "gamma", 2)
+        gamma = 0.1 if gamma is None and not keyword(call, "gamma") and len(call.args) < 3 else gamma
+        known = sorted(m for m in marks if m is not None)
+        if gamma is None or not 0 < gamma < 1 or not known or len(known) < len(marks):
+            continue
+        falls = math.ceil(round(math.log(_LEFT) / math.log(gamma), 9))
+        if falls <= len(known) and _EARLY * known[falls - 1] < epochs:
+            mark = known[falls - 1]
+            why = f"next to nothing is left of the rate after {mark:g} of {epochs:g} epochs"
+            return at(source, call, why)
     return None
+
+
+_SHORT = 4  # epochs of a half swing that few mean
+_SWINGS = 4  # half swings from which the rate has come back twice
+_MEANT = re.compile(r"(?i)snapshot|cycl|restart|ensembl|swa\b|averag")
+
+
+def swings_back(source: Script) -> Finding | None:
+    """`CosineAnnealingLR(T_max=2)` that is moved with each of many epochs: the rate swings up and down.
+
+    Left aside: programs that speak of cycles or snapshots, and lengths that some mean.
+    """
+    if "pytorch" not in source.frameworks:
+        return None
+    for call, epochs in _moved_by_epochs(source, "CosineAnnealingLR"):
+        half = _given(source, call, "T_max", 1)
+        if half is None or not 1 <= half <= _SHORT or epochs < _SWINGS * half or _MEANT.search(source.code):
+            continue
+        why = f"the rate is down after {half:g} of {epochs:g} epochs and swings back up, time and again"
+        return at(source, call, why)
+    return None
+
+
+def _moved_by_epochs(source: Script, name: str) -> Iterator[tuple[ast.Call, float]]:
+    """Schedules of one kind that move once in each epoch, none of several, joined or to choose from; and the
+    epochs.
+    """
+    for call in source.named(name) if not source.named(*_JOINS) else ():
+        above = source.above(call)
+        if any(isinstance(p, (ast.If, ast.IfExp, ast.Dict, ast.List, ast.Tuple)) for p in above):
+            continue
+        steps = moves_of(source, call)
+        if not steps or {runs_per(source, s) for s in steps} != {EPOCH} or source.loops_around(call):
+            continue
+        if any(isinstance(p, ast.If) for s in steps for p in source.above(s) if p not in above):
+            continue
+        epochs = epochs_around(source, steps[0])
+        if epochs is not None:
+            yield call, epochs
 
 
 def _given(source: Script, call: ast.Call, word: str, place: int) -> float | None:

@@ -433,8 +433,11 @@ def _defaults(source: Script) -> dict[str, object]:
             flags = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
             value = next((k.value for k in node.keywords if k.arg == "default"), None)
             for flag in flags:
+                key = flag.lstrip("-").replace("-", "_")
                 if isinstance(value, ast.Constant):
-                    found.setdefault(flag.lstrip("-").replace("-", "_"), value.value)
+                    found.setdefault(key, value.value)
+                elif (parts := _numbers(value)) is not None:
+                    found.setdefault(key, parts)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if isinstance(source.parents.get(node), ast.ClassDef):
                 value = node.value
@@ -442,8 +445,15 @@ def _defaults(source: Script) -> dict[str, object]:
                     value = next((k.value for k in value.keywords if k.arg == "default"), None)
                 if isinstance(value, ast.Constant):
                     found.setdefault(node.target.id, value.value)
-                elif isinstance(value, ast.Tuple) and value.elts:
-                    parts = [e.value for e in value.elts if isinstance(e, ast.Constant)]
-                    if len(parts) == len(value.elts) and all(type(v) in (int, float) for v in parts):
-                        found.setdefault(node.target.id, tuple(parts))  # milestones, sizes
+                elif isinstance(value, ast.Tuple) and (parts := _numbers(value)) is not None:
+                    found.setdefault(node.target.id, parts)
     return found
+
+
+def _numbers(value: ast.expr | None) -> tuple[float, ...] | None:
+    """Numbers in a row: milestones, sizes."""
+    if not isinstance(value, (ast.List, ast.Tuple)) or not value.elts:
+        return None
+    parts = [e.value for e in value.elts if isinstance(e, ast.Constant)]
+    numbers = [v for v in parts if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    return tuple(numbers) if len(numbers) == len(value.elts) else None

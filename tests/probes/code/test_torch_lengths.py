@@ -99,3 +99,20 @@ def test_a_plateau_of_batches(batch: str, epoch: str, expected: bool) -> None:
     assert (found == "present") is expected
     patient = state("scheduler = ReduceLROnPlateau(optimizer, patience=500)", batch, epoch)
     assert patient != "present"
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("scheduler = MultiStepLR(optimizer, milestones=[1, 2], gamma=0.01)", True),
+        ("marks = (1, 2, 3)\nscheduler = MultiStepLR(optimizer, marks)", True),
+        ("scheduler = MultiStepLR(optimizer, milestones=[1, 2], gamma=0.5)", False),
+        ("scheduler = MultiStepLR(optimizer, milestones=[20, 30], gamma=0.01)", False),
+        ("scheduler = MultiStepLR(optimizer, milestones=cfg.marks)", False),
+        ("scheduler = CosineAnnealingLR(optimizer, T_max=2)", True),
+        ("scheduler = CosineAnnealingLR(optimizer, T_max=40)", False),
+        ("scheduler = CosineAnnealingLR(optimizer, T_max=2)  # of a cycle\nper_cycle = 4", False),
+    ],
+)
+def test_a_rate_that_dies_early_or_swings_back(made: str, expected: bool) -> None:
+    assert (state(made) == "present") is expected
