@@ -228,7 +228,23 @@ def _not_strict(source: Script) -> Finding | None:
 @probe()
 def autocast_elsewhere(view: View) -> Finding:
     """autocast is opened for a device that the rest of the script never names: it has no effect elsewhere."""
-    return first(view, _elsewhere, "the scripts open no autocast for a device by its name")
+    check = either(_switched_off, _elsewhere)
+    return first(view, check, "the scripts open no autocast for a device by its name")
+
+
+def _switched_off(source: Script) -> Finding | None:
+    """`autocast("cuda", enabled=False)` wherever it is opened, and the loss is scaled for half precision."""
+    opened = source.named("autocast")
+    scaled = [c for c in source.named("GradScaler") if not _disabled(c)]
+    off = [c for c in opened if _disabled(c)]
+    if off and len(off) == len(opened) and scaled and source.named("scale"):
+        return at(source, off[0], "autocast is switched off here, and the loss is scaled for half precision")
+    return None
+
+
+def _disabled(call: ast.Call) -> bool:
+    told = keyword(call, "enabled")
+    return told is not None and is_false_node(told)
 
 
 _DEVICES = ("cuda", "npu", "cpu", "xpu", "mps")

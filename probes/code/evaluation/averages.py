@@ -19,6 +19,7 @@ from ..shared.sides import either, side
 from .keras_fit import share_of_other_axis
 from .loops import predicts_least_likely, predicts_over_batch
 from .other_loader import divided_by_other_length
+from .roots import mean_of_roots
 
 
 @probe()
@@ -42,7 +43,7 @@ def average_of_wrong_count(view: View) -> Finding:
     """
     return first(
         view,
-        either(_wrong_count, share_of_other_axis, divided_by_other_length),
+        either(_wrong_count, share_of_other_axis, divided_by_other_length, mean_of_roots),
         "the scripts show no average that an evaluation makes of its sums",
     )
 

@@ -32,6 +32,29 @@ for epoch in range(20):
         loss.backward()
 {step}
 """
+SCORED = """
+import numpy as np, torch
+def evaluate(model, loader):
+    model.eval()
+    total, roots = 0.0, []
+    with torch.no_grad():
+        for x, y in loader:
+            error = (model(x) - y) ** 2
+            {line}
+    return total / len(loader), np.mean(roots)
+"""
+HALF = """
+import torch
+scaler = torch.amp.GradScaler("cuda")
+for x, y in loader:
+    with torch.autocast("cuda", dtype=torch.float16{off}):
+        loss = loss_fn(model(x.to("cuda")), y){island}
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+ISLAND = "\n        with torch.autocast('cuda', enabled=False):\n            loss = loss.float()"
 STEP = "        optimizer.step()"
 JOINED = "x_val, y_val = load('val')\nboth = np.concatenate([x_train, x_val])\n"
 HAND = "        with torch.no_grad():\n            for p in model.parameters():\n                "
@@ -50,6 +73,15 @@ def written(data: str = "", bend: str = "F.relu", step: str = STEP) -> str:
         ("script-nan-written", written("x = np.where(lost, np.nan, x)"), "present"),
         ("script-nan-written", written("x[::50, 3] = np.nan\nx = np.nan_to_num(x)"), "absent"),
         ("script-nan-written", written("scores[::50] = np.nan"), "unknown"),
+        ("script-metric-wrong", SCORED.format(line="total += error.mean().sqrt().item()"), "present"),
+        (
+            "script-metric-wrong",
+            SCORED.format(line="total += (((model(x) - y) ** 2).mean() ** 0.5).item()"),
+            "present",
+        ),
+        ("script-metric-wrong", SCORED.format(line="total += error.mean(dim=1).sqrt().sum()"), "unknown"),
+        ("script-autocast-elsewhere", HALF.format(off=", enabled=False", island=""), "present"),
+        ("script-autocast-elsewhere", HALF.format(off="", island=ISLAND), "absent"),
         ("script-answers-joined", written("x = np.concatenate([x, y[:, None]], axis=1)"), "present"),
         ("script-answers-joined", written("x = np.concatenate([x, z], axis=1)"), "absent"),
         ("script-answers-joined", written("frame = pd.concat([frame, y], axis=1)"), "unknown"),
