@@ -194,7 +194,7 @@ def _one_back(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     if head == "item":
         orders = args[0].head.startswith("call:") and args[0].name in ("argsort", "cumsum", "searchsorted")
         picks = args[1].head == "const"  # `loaders["train"]`: which of them, no value of the data
-        if orders or (_is_table(args[0]) and not picks):
+        if orders or ((_is_table(args[0]) or _is_list_of_numbers(args[0])) and not picks):
             return args[1], Step("lookup", "[]", node, (args[0],))
         return args[0], None
     if head == "phi":
@@ -270,6 +270,22 @@ def _is_table(held: Term) -> bool:
     return held.args[-1].head not in ("list_of", "slice", "call:sorted")  # of numbers, none of files or rows
 
 
+_LEAST = 2  # figures of a table
+
+
+def _is_list_of_numbers(held: Term) -> bool:
+    """`np.array([2, 0, 1])`, or an order that is drawn of a written number of classes: no rows of data."""
+    while held.head.startswith("call:") and held.name in NEUTRAL and held.args:
+        held = held.args[0]
+    if held.head.startswith("call:") and held.name in ("permutation", "randperm"):
+        return any(a.is_number for a in held.args[-1:]) and len(held.args) <= _LEAST
+    return held.head == "tuple" and len(held.args) >= _LEAST and all(_is_whole(a) for a in held.args)
+
+
+def _is_whole(held: Term) -> bool:
+    return held.is_number and float(held.value) == int(held.value)
+
+
 def _is_text(held: Term) -> bool:
     return held.head == "const" and isinstance(held.value, str)
 
@@ -298,6 +314,8 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
         return apply(run, rest[-1], (main,), node), None
     if name in ("map", "replace", "get") and rest and _is_table(rest[0]):
         return main, Step("lookup", "[]", node, rest[:1])
+    if name in ("take", "gather", "index_select") and rest and _is_list_of_numbers(args[0]):
+        return args[-1], Step("lookup", "[]", node, args[:1])
     if name in ("index", "searchsorted", "string_lookup") and rest:
         return main, Step("lookup", "[]", node, rest[:1])
     if draws(name) or any(a.drawn for a in (*rest, *held.kw.values())):

@@ -10,6 +10,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
+from ..samples.thinned import chance_of_one, classes_thinned, shares_of
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.sides import either, side
 
@@ -99,7 +100,8 @@ def _target_inside(source: Script) -> Finding | None:
                     continue  # a prompt and its answer make one sequence
                 if source.function_around(node) in source.forwards:
                     continue  # a network that is made to get both: a critic, one with conditions
-                if any(_TARGETS.search(w) for w in parts) and any(_INPUTS.search(w) for w in parts):
+                told = [w for w in parts if _TARGETS.search(w)]
+                if told and any(_INPUTS.search(w) for w in parts if w not in told):
                     if not _is_table(node.value) and not _may_be_left_out(source, node):
                         return at(source, node, "the target is joined to the inputs")
     return ok(source, seen, "columns of the inputs come from other inputs") if seen is not None else None
@@ -224,21 +226,26 @@ def _fits_early(source: Script) -> Finding | None:
 
 @probe()
 def classes_drawn_unevenly(view: View, *, ratio: float) -> Finding:
-    """Labels are drawn with given shares, the largest more than `ratio` times the smallest."""
-    return first(view, lambda s: _uneven(s, ratio), "the scripts draw no labels with given shares")
+    """Labels are drawn with given shares, the largest more than `ratio` times the smallest, or thinned so."""
+    check = either(
+        lambda s: _uneven(s, ratio), lambda s: chance_of_one(s, ratio), lambda s: classes_thinned(s, ratio)
+    )
+    return first(view, check, "the scripts draw no labels with given shares")
 
 
 def _uneven(source: Script, ratio: float) -> Finding | None:
     seen = None
     for call in source.named("choice", "choices", "multinomial", "make_classification"):
         shares = keyword(call, "p") or keyword(call, "weights")
+        if shares is None and last_name(call.func) == "multinomial" and call.args:
+            shares = call.args[0]
         statement = source.statement(call)
         about = unparse(statement.targets[0]).lower() if isinstance(statement, ast.Assign) else ""
         if shares is None or not (
             _TARGETS.search(about) or "class" in unparse(call.func).lower() or "class" in about
         ):
             continue
-        numbers = _numbers(source, shares)
+        numbers = shares_of(source, shares)
         if len(numbers) < 2 or min(numbers) < 0:
             continue
         seen = seen or call
@@ -247,21 +254,6 @@ def _uneven(source: Script, ratio: float) -> Finding | None:
                 source, call, f"classes are drawn with shares from {min(numbers):g} to {max(numbers):g}"
             )
     return ok(source, seen, "classes are drawn with similar shares") if seen is not None else None
-
-
-def _numbers(source: Script, node: ast.expr) -> list[float]:
-    """The numbers of a literal list; of a name, those of the first list assigned to it."""
-    if isinstance(node, ast.IfExp):
-        return _numbers(source, node.body) or _numbers(source, node.orelse)
-    if isinstance(node, ast.Name):
-        value = source.assigned(node.id, source.tree)
-        return _numbers(source, value) if value is not None and not isinstance(value, ast.Name) else []
-    if isinstance(node, (ast.List, ast.Tuple)):
-        found = [e.value for e in node.elts if isinstance(e, ast.Constant)]
-        return [float(v) for v in found if isinstance(v, (int, float)) and not isinstance(v, bool)]
-    if isinstance(node, ast.Call) and node.args:
-        return _numbers(source, node.args[0])
-    return []
 
 
 _INITIALISERS = (

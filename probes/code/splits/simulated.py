@@ -68,7 +68,7 @@ def drawn_apart(view: View) -> Finding:
             sides = f"{one.name} = {one.held:g}, training samples with {one.train:g}"
             why = f"held-out samples are made with {sides}"
             return at(source, one.node, why)
-        pairs = _made_twice(source)
+        pairs = made_twice(source)
         return ok(source, pairs[0][2], "both parts are drawn alike") if pairs else None
 
     return first(view, check, "the scripts draw no samples of their own for training and evaluation")
@@ -99,11 +99,11 @@ def samples_apart(source: Script) -> tuple[Drawn, ...]:
 
 
 def _all_apart(source: Script, told: Numbered) -> Iterator[Drawn]:
-    for maker, train, held in _made_twice(source):
+    for maker, train, held in made_twice(source):
         yield from _apart(told, maker, train, held)
 
 
-def _made_twice(source: Script) -> list[tuple[Function, ast.Call, ast.Call]]:
+def made_twice(source: Script) -> list[tuple[Function, ast.Call, ast.Call]]:
     """Functions that draw the samples of both sides (of classes `__init__`), with a call of each side."""
     calls: dict[str, dict[bool, ast.Call]] = {}
     for one in given(source):
@@ -164,7 +164,7 @@ def _is_setting(node: ast.expr) -> bool:
 
 
 def _apart(told: Numbered, maker: Function, train: ast.Call, held: ast.Call) -> Iterator[Drawn]:
-    mine, theirs = (_bound(maker, call) for call in (train, held))
+    mine, theirs = (bound(maker, call) for call in (train, held))
     given_here = {k.arg for k in held.keywords} | set(list(theirs)[: len(held.args)])
     for name, value in theirs.items():
         if name not in given_here or name not in mine:
@@ -187,7 +187,7 @@ def _differ(
         yield Drawn(name, train, held, node, maker)
 
 
-def _bound(maker: Function, call: ast.Call) -> dict[str, ast.expr]:
+def bound(maker: Function, call: ast.Call) -> dict[str, ast.expr]:
     """What each parameter is given by a call, or has by default."""
     places = [a.arg for a in (*maker.args.posonlyargs, *maker.args.args) if a.arg not in ("self", "cls")]
     defaults = dict(zip(reversed(places), reversed(maker.args.defaults), strict=False))

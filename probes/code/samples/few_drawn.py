@@ -1,0 +1,102 @@
+"""Programs that leave a handful of training samples: by the number they draw, or by rows picked at random."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
+from ..shared.checks import at, ok
+from ..shared.numbers import known
+from ..shared.sides import given, side
+from ..splits.simulated import bound, made_twice
+from .few import meant, small
+
+# a function fitted to a few points, or a method for few samples, is what the program is about
+_MEANT = re.compile(
+    r"(?i)few_?shot|n_?shot|meta_?learn|episode|active_?learn|overfit|low_?data|data_?efficien|learning_?curve"
+)
+_CLASSES = re.compile(r"cross_entropy|CrossEntropy|crossentropy|NLLLoss|nll_loss|softmax_cross")
+SIZE = re.compile(
+    r"(?i)^(?:n|num|size|count|length|total|n_?(?:samples|images|rows|items|examples|points)|num_\w+)$"
+)
+_TIMES = 5  # held-out samples for one to learn from: nobody splits data so
+_A_CLASS = 10  # samples of each class, fewer than which no network learns from the start
+
+
+def few_drawn(source: Script) -> Finding | None:
+    """`make(40, seed=1)` to train on and `make(800, seed=2)` to evaluate: too few for the classes or a batch.
+
+    Told of classes alone: a curve that is fitted to 20 points and drawn on 1000 is right.
+    """
+    if not _CLASSES.search(source.code) or _MEANT.search(source.code):
+        return None
+    seen = None
+    for maker, train, held in made_twice(source):
+        mine, theirs = bound(maker, train), bound(maker, held)
+        for name in (n for n in mine if SIZE.match(n) and n in theirs):
+            count, others = known(source, mine[name]), known(source, theirs[name])
+            if count is None or others is None or count < 1:
+                continue
+            seen = seen or train
+            few = count <= _A_CLASS * _classes(source, maker) or count <= _batch(source)
+            if few and others >= _TIMES * count and not meant(source, train):
+                return at(source, train, f"{count:g} samples are trained on, and {others:g} evaluated")
+    return ok(source, seen, "more samples are drawn for training") if seen is not None else None
+
+
+def _classes(source: Script, maker: ast.AST) -> float:
+    """How many classes are drawn: `rng.integers(0, 8, n)`; 0 where it is not told."""
+    found = 0.0
+    for call in of(maker, ast.Call):
+        if last_name(call.func) in ("integers", "randint") and call.args:
+            bounds = [known(source, a) for a in call.args[:2]]
+            high = bounds[-1] if bounds[0] == 0 or len(bounds) == 1 else None
+            found = max(found, high or 0.0) if (high or 0.0) <= 1000 else found
+    return found
+
+
+def _batch(source: Script) -> float:
+    """The batch of the training loader; 0 where it is not told."""
+    for one in given(source):
+        call = one.value
+        if one.learns and isinstance(call, ast.Call) and last_name(call.func) == "DataLoader":
+            size = keyword(call, "batch_size") or (call.args[1] if len(call.args) > 1 else None)
+            return known(source, size) or 0.0
+    return 0.0
+
+
+def few_at_random(source: Script, few: int) -> Finding | None:
+    """`idx = rng.permutation(len(train_x))[:48]; train_x = train_x[idx]`: the rest is never read."""
+    for one in given(source):
+        value = one.value
+        if not (one.learns and isinstance(value, ast.Subscript) and unparse(value.value) == one.name):
+            continue
+        ways = flow(source).values(value.slice, 2) if isinstance(value.slice, ast.Name) else [value.slice]
+        for count in (c for w in ways for c in _picked(source, w, one.name)):
+            if small(int(count), few) and not meant(source, value) and side(one.name) is True:
+                return at(source, value, f"training keeps only {count:g} samples")
+    return None
+
+
+def _picked(source: Script, node: ast.expr, name: str) -> Iterator[float]:
+    """How many places of all rows a random order or choice gives."""
+    cut = node.slice if isinstance(node, ast.Subscript) else None
+    if isinstance(cut, ast.Slice) and cut.lower is None and cut.step is None and cut.upper is not None:
+        drawn, upper = node.value if isinstance(node, ast.Subscript) else node, cut.upper
+        names = ("permutation", "randperm")
+    elif isinstance(node, ast.Call) and len(node.args) > 1:
+        drawn, upper = node, node.args[1]
+        names = ("choice", "sample")
+    else:
+        return
+    if isinstance(drawn, ast.Call) and last_name(drawn.func) in names and drawn.args:
+        size = known(source, upper)
+        rows = unparse(drawn.args[0])
+        if size is not None and size >= 1 and name in rows and re.search(r"len\(|\.shape|\.size", rows):
+            yield size

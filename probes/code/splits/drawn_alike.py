@@ -1,0 +1,138 @@
+"""Samples that a script draws for both sides by one function and with one seed: they are the same."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ...readers._tree import names_in, of, unparse
+from ...readers.script import keyword, last_name
+from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.syntax import Function, Script
+from ..shared.checks import at
+from ..shared.numbers import known
+from ..shared.roles import RANDOM
+from .simulated import bound, made_twice
+
+_SIZE = re.compile(
+    r"(?i)^(?:n|num|size|count|samples|length|len|total|rows|images|n_\w+|num_\w+|\w+_(?:size|count))$"
+)
+_GENERATORS = ("default_rng", "RandomState", "Random", "manual_seed", "PRNGKey", "key", "from_seed")
+_SEEDS = {"seed": "", "manual_seed": "torch", "set_seed": "tf", "set_random_seed": "tf", "seed_all": ""}
+
+
+def drawn_with_one_seed(source: Script) -> Finding | None:
+    """`make(4000, seed=1)` for training and `make(800, seed=1)` for the held-out part.
+
+    Silent where anything but the number of samples differs, where a generator goes on from one call to the
+    next, where the function draws by anything else, and where parts are cut out of what it gives.
+    """
+    for maker, train, held in made_twice(source):
+        if not (_given_whole(source, train) and _given_whole(source, held)):
+            continue
+        mine, theirs = bound(maker, train), bound(maker, held)
+        shared = {n for n in theirs if n in mine and _same(source, mine[n], theirs[n])}
+        others = (set(mine) | set(theirs)) - shared
+        if not all(
+            _SIZE.match(n) and _whole(source, mine.get(n)) and _whole(source, theirs.get(n)) for n in others
+        ):
+            continue
+        if _draws_only_by_seed(source, maker, shared):
+            return at(source, held, "the held-out samples are drawn with the seed of the training samples")
+    return None
+
+
+def _given_whole(source: Script, call: ast.Call) -> bool:
+    """All that is made goes to names, and no part of them is taken later."""
+    statement = source.parents.get(call)
+    if not isinstance(statement, ast.Assign):
+        return False
+    names = {n for t in statement.targets for n in names_in(t)}
+    if any(map(_NO_DATA.search, names)):
+        return False
+    scope = source.function_around(call) or source.tree
+    cut = [n for n in of(scope, ast.Subscript) if isinstance(n.value, ast.Name) and n.value.id in names]
+    wrapped = [c for c in of(scope, ast.Call) if last_name(c.func) in _PARTS and names & names_in(c)]
+    return not wrapped and all(isinstance(n.slice, ast.Constant) for n in cut)
+
+
+# an environment or a network of one seed is meant to be the same
+_NO_DATA = re.compile(
+    r"(?i)(?:^|_)(?:envs?|agents?|models?|nets?|network|state|params|rng|keys?|idx|indices)(?:_|$)"
+)
+_PARTS = ("Subset", "random_split", "train_test_split", "split", "take", "skip", "array_split", "islice")
+
+
+def _whole(source: Script, node: ast.expr | None) -> bool:
+    number = known(source, node)
+    return number is not None and number == int(number)
+
+
+def _same(source: Script, one: ast.expr, other: ast.expr) -> bool:
+    """The same setting or number on both sides; a generator or data may be another one the second time."""
+    if unparse(one) != unparse(other):
+        mine, theirs = known(source, one), known(source, other)
+        return mine is not None and mine == theirs
+    if isinstance(one, (ast.Constant, ast.Attribute)) or known(source, one) is not None:
+        return True
+    if isinstance(one, ast.Subscript):
+        return isinstance(one.slice, ast.Constant)
+    ways = flow(source).values(one, 2) if isinstance(one, ast.Name) else []
+    return bool(ways) and all(isinstance(w, (ast.Constant, ast.Attribute, ast.Tuple, ast.List)) for w in ways)
+
+
+def _draws_only_by_seed(source: Script, maker: Function, shared: set[str]) -> bool:
+    """All that the function draws comes from what it seeds itself, alike for both sides."""
+    seeded, globals_ = set[str](), set[str]()
+    for call, name in _seedings(maker):
+        if not call.args or not names_in(call.args[0]) - {"int"} <= shared:
+            return False
+        if any(isinstance(n, ast.Call) and last_name(n.func) != "int" for n in of(call.args[0], ast.Call)):
+            return False
+        if name:
+            seeded.add(name)
+        else:
+            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            globals_.add(unparse(owner) if owner is not None else "")
+    if not seeded | globals_:
+        return False
+    drawn = 0
+    for call in of(maker, ast.Call):
+        name = last_name(call.func)
+        if RANDOM.fullmatch(name):
+            drawn += 1
+            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            told = keyword(call, "generator")
+            names = {unparse(owner)} if owner is not None else set()
+            names |= {unparse(told)} if told is not None else set()
+            names |= {unparse(a) for a in call.args[:1]}  # `jax.random.normal(key, ...)`
+            meant = {
+                unparse(v) for n in (owner,) if isinstance(n, ast.Name) for v in flow(source).values(n, 1)
+            }
+            if not names & seeded and not (names | meant) & globals_:
+                return False
+        elif any(_draws(f) for f in flow(source).called(call) if f is not maker):
+            if not seeded & {unparse(a) for a in (*call.args, *(k.value for k in call.keywords))}:
+                return False
+            drawn += 1
+    return drawn > 0
+
+
+def _draws(function: Function) -> bool:
+    return any(RANDOM.fullmatch(last_name(c.func)) for c in of(function, ast.Call))
+
+
+def _seedings(maker: Function) -> Iterator[tuple[ast.Call, str]]:
+    """Where the function seeds something: the call and the name of the generator, "" of a library's own."""
+    for node in of(maker, ast.Assign):
+        call = node.value
+        if isinstance(call, ast.Call) and last_name(call.func) in _GENERATORS:
+            yield call, unparse(node.targets[0])
+    for step in of(maker, ast.Expr):
+        call = step.value
+        if isinstance(call, ast.Call) and last_name(call.func) in _SEEDS:
+            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            made = isinstance(owner, ast.Name) and owner.id not in ("torch", "random", "np", "tf")
+            yield call, unparse(owner) if made and owner is not None else ""
