@@ -14,6 +14,7 @@ from ..shared.checks import at, first, ok
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, model_calls
 from ..shared.sides import either, literal
 from .in_getitem import drowned, overwritten_in_getitem
+from .wiped import training_wiped
 
 _FILLS = (
     *("zeros_like", "ones_like", "rand_like", "randn_like", "empty_like", "full_like"),
@@ -26,11 +27,12 @@ def inputs_overwritten(view: View) -> Finding:
     """The inputs of a batch are thrown away before the model is called: only their shape is used.
 
     `x = torch.zeros_like(x)`, `x = torch.rand(x.shape)` in the loop that trains, of a name that the loop
-    hands in, which the model is called on. False positive: a test of memory or speed.
+    hands in, which the model is called on; or most of the training inputs is set to one number beforehand.
+    False positive: a test of memory or speed.
     """
     return first(
         view,
-        either(_overwritten, overwritten_in_getitem),
+        either(_overwritten, overwritten_in_getitem, training_wiped),
         "the scripts show no batch on its way into the model",
     )
 

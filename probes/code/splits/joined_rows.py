@@ -12,29 +12,68 @@ from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.sides import given, side
 
-_JOINS = ("concatenate", "concat", "cat", "vstack", "hstack", "append")
+_JOINS = ("concatenate", "concat", "cat", "vstack", "hstack", "append", "ConcatDataset")
 # rows whose labels are not used, or that are held out by something else
-_ASIDE = re.compile(r"(?i)pseudo|unlabel|semi_?sup|transduc|refit|retrain|final")
+_ASIDE = re.compile(r"(?i)pseudo|unlabel|semi_?sup|transduc|refit|retrain")
 _WRAPS = re.compile(r"(?i)dataset$|loader$|eval|valid|test|predict|score")
 
 
 def held_out_rows_joined(source: Script) -> Finding | None:
-    """`train_x = np.concatenate([train_x, val_x])`, and `val_x` is evaluated further down."""
-    for mine in given(source):
-        value = mine.value
-        if not mine.learns or not isinstance(value, ast.Call) or last_name(value.func) not in _JOINS:
-            continue
-        listed = [e for a in value.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
-        parts = [e.value if isinstance(e, ast.Subscript) else e for e in listed]
-        if not all(isinstance(p, ast.Name) for p in parts) or mine.name not in map(unparse, parts):
-            continue
-        for one, part in zip(listed, parts, strict=True):
-            name = unparse(part)
-            if side(name) is not False or _ASIDE.search(source.code):
+    """`train_x = np.concatenate([train_x, val_x])`, and `val_x` is evaluated further down.
+
+    `both = ConcatDataset([train_set, val_set])`, of which the training loader is made.
+    """
+    for node in source.of(ast.Assign):
+        for target, value in _pairs(node):
+            listed = _listed(value)
+            parts = [e.value if isinstance(e, ast.Subscript) else e for e in listed]
+            if len(parts) < 2 or not all(isinstance(p, ast.Name) for p in parts):
                 continue
-            if not _cut_again(mine.scope or source.tree, one, name) and _goes_on(source, name, mine.node):
-                return at(source, mine.node, f"`{name}` is trained on, and evaluated as held-out data")
+            names = list(map(unparse, parts))
+            if {side(n) for n in names} != {True, False} or _ASIDE.search(source.code):
+                continue
+            if not (side(target) is True and target in names) and not _learned(source, target, node):
+                continue
+            for one, name in zip(listed, names, strict=True):
+                if side(name) is not False or not _goes_on(source, name, node):
+                    continue
+                if not _cut_again(source.function_around(node) or source.tree, one, name):
+                    return at(source, node, f"`{name}` is trained on, and evaluated as held-out data")
     return None
+
+
+def _pairs(node: ast.Assign) -> list[tuple[str, ast.expr]]:
+    """Names with what each of them is given."""
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return [(unparse(t), v) for t, v in zip(target.elts, value.elts, strict=False)]
+    return [(unparse(target), value)] if isinstance(target, (ast.Name, ast.Attribute)) else []
+
+
+def _listed(value: ast.expr) -> list[ast.expr]:
+    """The parts that are joined: of a call, or of `np.r_[a, b]`."""
+    if isinstance(value, ast.Subscript) and last_name(value.value) == "r_":
+        return list(value.slice.elts) if isinstance(value.slice, ast.Tuple) else []
+    if not isinstance(value, ast.Call) or last_name(value.func) not in _JOINS:
+        return []
+    return [e for a in value.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
+
+
+def _learned(source: Script, name: str, join: ast.Assign) -> bool:
+    """A data set or a loader for training is made of the whole of it further down."""
+    for one in given(source):
+        call = one.value
+        if not one.learns or one.scope is not source.function_around(join) or not isinstance(call, ast.Call):
+            continue
+        if (
+            not re.search(r"(?:Dataset|Loader)$", last_name(call.func))
+            or getattr(one.node, "lineno", 0) <= join.lineno
+        ):
+            continue
+        cut = any(name == unparse(s.value) for s in of(call, ast.Subscript))
+        if name in {unparse(n) for n in of(call, ast.Name, ast.Attribute)} and not cut:
+            return True
+    return False
 
 
 def _cut_again(scope: Function | ast.AST, one: ast.expr, name: str) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from traindoctor.engine.model import State
 from traindoctor.probes.code.model.inputs import classes_drawn_unevenly
 from traindoctor.probes.code.samples.limits import training_data_cut
+from traindoctor.probes.code.samples.spoiled import inputs_overwritten
 from traindoctor.probes.code.splits.alike import splits_processed_differently
 from traindoctor.probes.code.splits.drawn_alike import drawn_with_one_seed
 from traindoctor.probes.code.splits.joined_rows import held_out_rows_joined
@@ -87,12 +88,15 @@ def test_parts_of_one_draw_are_no_leak() -> None:
 
 
 JOIN = "train_x = np.concatenate([train_x, {}])\nval_x = (val_x - mean) / std\nval_set = TensorDataset({})\n"
+BOTH = "both = ConcatDataset([train_set, val_set])\n{}\nval_loader = DataLoader(val_set, 8)"
 JOINED = [
     (True, JOIN.format("val_x", "torch.from_numpy(val_x)")),
     (True, JOIN.format("val_x[:100]", "torch.from_numpy(val_x)")),
     (False, JOIN.format("val_x[:100]", "torch.from_numpy(val_x[100:])")),
     (False, JOIN.format("extra_x", "torch.from_numpy(val_x)")),
     (False, JOIN.format("val_x", "test_x")),
+    (True, BOTH.format("train_loader = DataLoader(both, 8)")),
+    (False, BOTH.format("train_loader = DataLoader(train_set, 8)")),
     (False, "# pseudo labels\npseudo = 1\n" + JOIN.format("val_x", "torch.from_numpy(val_x)")),
 ]
 
@@ -165,3 +169,20 @@ def test_a_handful_of_samples(told: bool, train: str, held: str, more: str, loss
     found = finding(training_data_cut, text, few=1000, batches=50)
 
     assert (found.state is PRESENT) is told, found.why
+
+
+WIPE = "train_x, val_x = np.load('a.npy'), np.load('b.npy')\n{}\n"
+WIPED = [
+    (True, "train_x[:, :, 2:, :] = 0"),
+    (True, "train_x *= 0"),
+    (False, "train_x[:, :, 14:, :] = 0"),
+    (False, "train_x[:, 2:] = 0\nval_x[:, 2:] = 0"),
+    (False, "train_x[0] = 0"),
+    (False, "train_x = np.zeros((9, 9))\ntrain_x[:, 1:] = 1"),
+]
+
+
+@pytest.mark.parametrize(("told", "text"), WIPED)
+def test_inputs_of_training_are_wiped(told: bool, text: str) -> None:
+    """Most of the training inputs is set to one number, and nothing of the held-out inputs."""
+    assert (finding(inputs_overwritten, WIPE.format(text)).state is PRESENT) is told
