@@ -14,6 +14,7 @@ from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.numbers import known
 from ..shared.roles import RANDOM
+from ..shared.sides import given
 from .simulated import bound, made_twice
 
 _SIZE = re.compile(
@@ -41,6 +42,25 @@ def drawn_with_one_seed(source: Script) -> Finding | None:
             continue
         if _draws_only_by_seed(source, maker, shared):
             return at(source, held, "the held-out samples are drawn with the seed of the training samples")
+    return _by_library(source)
+
+
+_SKLEARN = ("make_moons", "make_circles", "make_blobs", "make_classification", "make_regression")
+
+
+def _by_library(source: Script) -> Finding | None:
+    """`make_moons(1000, noise=0.1, random_state=0)` twice, the same throughout."""
+    made: dict[str, dict[bool, ast.Call]] = {}
+    for one in given(source):
+        call = one.value
+        if isinstance(call, ast.Call) and last_name(call.func) in _SKLEARN:
+            seed = keyword(call, "random_state")
+            if seed is not None and not (isinstance(seed, ast.Constant) and seed.value is None):
+                made.setdefault(unparse(call), {}).setdefault(one.learns, call)
+    for sides in made.values():
+        if len(sides) == 2 and all(_given_whole(source, c) for c in sides.values()):
+            if all(_same(source, k.value, k.value) for k in sides[True].keywords):
+                return at(source, sides[False], "the held-out samples are the training samples, drawn again")
     return None
 
 

@@ -80,6 +80,14 @@ def test_one_seed_for_both_sides(told: bool, draw: str, train: str, held: str) -
     assert (drawn_with_one_seed(script) is not None) is told
 
 
+def test_samples_of_a_library_drawn_again() -> None:
+    """A maker of scikit-learn is called twice alike, or with another seed."""
+    text = "x_train, y_train = make_moons(9, random_state=0)\nx_test, y_test = make_moons(9, random_state={})"
+
+    assert drawn_with_one_seed(_script(text.format(0))) is not None
+    assert drawn_with_one_seed(_script(text.format(1))) is None
+
+
 def test_parts_of_one_draw_are_no_leak() -> None:
     """The same rows are made twice, and each side takes a part of its own."""
     text = MAKE.format(draw=SEEDED, train="1", held="1") + "train_x, val_x = train_x[:600], val_x[600:]\n"
