@@ -40,6 +40,7 @@ from .mode.switches import switched_astray
 from .mode.unswitched import never_switched_off
 from .model.activations import layers_unbent, softmax_misplaced
 from .model.attention import mask_times_scores, mask_turned_round
+from .model.attention_parts import mask_too_small, part_unread
 from .model.axes import (
     normalised_over_batch,
     softmax_over_samples,
@@ -135,6 +136,7 @@ _BRANCHES = (
     handed_over_unread,
     one_of_list_asked,
     zeros_for_branch,
+    part_unread,
 )
 
 
@@ -274,7 +276,10 @@ _AXES = (
     torn_in_model,
     last_of_batch,
 )
-_ATTENTION = (mask_times_scores, mask_turned_round, masked_after_softmax, zero_before_softmax, padding_shown)
+_ATTENTION = (
+    *(mask_times_scores, mask_turned_round, mask_too_small),
+    *(masked_after_softmax, zero_before_softmax, padding_shown),
+)
 
 
 @probe()

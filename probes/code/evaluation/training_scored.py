@@ -21,7 +21,7 @@ from ..mindspore.steps import scored_where_trained
 from ..shared.checks import at, first, ok
 from ..shared.nodes import texts_in
 from ..shared.roles import split_flags, split_of, trains
-from ..shared.sides import either, stem, words
+from ..shared.sides import either, side, stem, words
 from ..splits.evaluated import evaluates_other_side, is_idle
 from ..splits.hooks_crossed import hook_gives_training_data
 from ..splits.learnt_and_scored import scored_where_learnt
@@ -37,6 +37,7 @@ def evaluates_training_data(view: View) -> Finding:
             unless_apart(
                 either(
                     _evaluates_training,
+                    _one_for_both,
                     scored_where_trained,
                     evaluates_other_side,
                     scored_where_learnt,
@@ -48,6 +49,16 @@ def evaluates_training_data(view: View) -> Finding:
         ),
         "the scripts show no evaluation loader",
     )
+
+
+def _one_for_both(source: Script) -> Finding | None:
+    """`rows = train if split == "train" else train`: whatever is asked for, the training data come."""
+    for node in source.of(ast.IfExp):
+        if unparse(node.body) != unparse(node.orelse) or side(unparse(node.body)) is not True:
+            continue
+        if any(side(w) is not None for w in [*texts_in(node.test), *names_in(node.test)]):
+            return at(source, node, "the training data are given, whichever part is asked for")
+    return None
 
 
 _SCORE = re.compile(r"(?i)loss|acc|metric|score|auc|result|iou|f1|bleu|wer|ppl|prec|recall|error")

@@ -118,7 +118,7 @@ def _of_something_else(source: Script, function: ast.FunctionDef) -> bool:
 
 @probe()
 def warmup_flat(view: View) -> Finding:
-    """The branch for the steps of the warm-up gives the full rate, without the step in it."""
+    """The branch for the steps of the warm-up gives the full rate, without the step in it, or none at all."""
     return first(view, _flat, "the scripts write out no warm-up")
 
 
@@ -157,4 +157,10 @@ def _flat(source: Script) -> Finding | None:
             inside = {unparse(n) for n in of(value, ast.expr)}
             if step not in inside and _FULL.match(unparse(value)):
                 return at(source, node.body[0], "during the warm-up the rate is the full one already")
+            if any(
+                isinstance(d.op, ast.FloorDiv) and unparse(d.right) == bound for d in of(value, ast.BinOp)
+            ):
+                return at(
+                    source, node.body[0], "the rate is zero until the warm-up ends: `//` gives whole numbers"
+                )
     return ok(source, seen, "the rate rises during the warm-up") if seen is not None else None

@@ -223,6 +223,7 @@ class Extractor(Values):
             yield self._set("optimizer", lower, call)
             yield from self._keywords(call, "optimizer")
             yield from self._positional_rate(call)
+            yield from self._decay_of_groups(call)
             yield from self._betas(call, keyword(call, "betas"))
             if not _rate_first(call):
                 for word, given in by_place(call, lower):
@@ -441,20 +442,27 @@ class Extractor(Values):
                 yield Setting("learning_rate", highest, self.file, call.lineno, LITERAL)
             yield from self._one(call, "learning_rate", given)
 
-    def _highest_of_groups(self, call: ast.Call) -> float | None:
-        """The highest rate of groups that each name their own; None where one is not known."""
+    def _decay_of_groups(self, call: ast.Call) -> Iterator[Setting]:
+        """The highest decay of groups that each name their own: biases and norms are given none."""
+        if keyword(call, "weight_decay") is None and (
+            highest := self._highest_of_groups(call, "weight_decay")
+        ):
+            yield Setting("weight_decay", highest, self.file, call.lineno, LITERAL)
+
+    def _highest_of_groups(self, call: ast.Call, name: str = "lr") -> float | None:
+        """The highest rate (or decay) of groups that each name their own; None where one is not known."""
         given = first_given(call)
         if isinstance(given, ast.Name) and given.id in self.names:
             given = self.names[given.id][0]
-        rates: list[float] = []
+        found: list[float] = []
         for group in given.elts if isinstance(given, (ast.List, ast.Tuple)) else ():
             pairs = zip(group.keys, group.values, strict=True) if isinstance(group, ast.Dict) else ()
-            own = [v for k, v in pairs if isinstance(k, ast.Constant) and k.value == "lr"]
+            own = [v for k, v in pairs if isinstance(k, ast.Constant) and k.value == name]
             known, value, _ = self.value(own[0]) if own else (False, None, False)
             if not known or not isinstance(value, (int, float)) or isinstance(value, bool):
                 return None
-            rates.append(float(value))
-        return max(rates, default=None)
+            found.append(float(value))
+        return max(found, default=None)
 
     @cached_property
     def _peak_of_cycle(self) -> float | None:

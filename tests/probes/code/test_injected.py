@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+from traindoctor.probes.assembly.assemble import open_run
 
 from .._scripts import state
 
@@ -43,6 +47,45 @@ def evaluate(model, loader):
             {line}
     return total / len(loader), np.mean(roots)
 """
+ATTENDS = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.proj = nn.Linear(64, 192), nn.Linear(64, 64)
+    def forward(self, x, mask):
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        q, k, v = (t.unflatten(-1, (4, 16)).transpose(1, 2) for t in (q, k, v))
+        scores = {scores} / 4
+        scores = scores.masked_fill(mask == 0, {far})
+        return self.proj((F.softmax(scores, dim=-1) @ v).transpose(1, 2).flatten(2))
+model = Attention()
+"""
+KEYS = "q @ k.transpose(-2, -1)"
+RATE = """
+import torch
+def get_lr(it):
+    if it < warmup_iters:
+        return {rate}
+    return learning_rate
+model = torch.nn.Linear(9, 9)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for it in range(3000):
+    for group in optimizer.param_groups:
+        group["lr"] = get_lr(it)
+    loss = model(torch.rand(9)).sum()
+    loss.backward()
+    optimizer.step()
+"""
+ASKED = """
+import torch
+train_rows, val_rows = torch.load("a.pt"), torch.load("b.pt")
+def batch(split):
+    rows = {rows}
+    return rows[torch.randint(len(rows), (32,))]
+"""
 HALF = """
 import torch
 scaler = torch.amp.GradScaler("cuda")
@@ -54,6 +97,7 @@ for x, y in loader:
     scaler.step(optimizer)
     scaler.update()
 """
+EVALUATES = "script-evaluates-training-data"
 ISLAND = "\n        with torch.autocast('cuda', enabled=False):\n            loss = loss.float()"
 STEP = "        optimizer.step()"
 JOINED = "x_val, y_val = load('val')\nboth = np.concatenate([x_train, x_val])\n"
@@ -73,6 +117,14 @@ def written(data: str = "", bend: str = "F.relu", step: str = STEP) -> str:
         ("script-nan-written", written("x = np.where(lost, np.nan, x)"), "present"),
         ("script-nan-written", written("x[::50, 3] = np.nan\nx = np.nan_to_num(x)"), "absent"),
         ("script-nan-written", written("scores[::50] = np.nan"), "unknown"),
+        ("script-operator-wrong", ATTENDS.format(scores=KEYS, far="-1e-9"), "present"),
+        ("script-operator-wrong", ATTENDS.format(scores=KEYS, far="-1e9"), "absent"),
+        ("script-branch-lost", ATTENDS.format(scores="q @ q.transpose(-2, -1)", far="-1e9"), "present"),
+        ("script-branch-lost", ATTENDS.format(scores=KEYS, far="-1e9"), "unknown"),
+        ("script-warmup-flat", RATE.format(rate="learning_rate * (it + 1) // warmup_iters"), "present"),
+        ("script-warmup-flat", RATE.format(rate="learning_rate * (it + 1) / warmup_iters"), "absent"),
+        (EVALUATES, ASKED.format(rows='train_rows if split == "train" else train_rows'), "present"),
+        (EVALUATES, ASKED.format(rows='train_rows if split == "train" else val_rows'), "unknown"),
         ("script-metric-wrong", SCORED.format(line="total += error.mean().sqrt().item()"), "present"),
         (
             "script-metric-wrong",
@@ -108,3 +160,13 @@ def written(data: str = "", bend: str = "F.relu", step: str = STEP) -> str:
 def test_injected(symptom: str, text: str, wanted: str) -> None:
     """One line and what is like it."""
     assert state(symptom, text) == wanted
+
+
+@pytest.mark.parametrize(("decay", "told"), [("50.0", 50.0), ("wd", None)])
+def test_the_decay_of_groups_is_read(tmp_path: Path, decay: str, told: float | None) -> None:
+    """The decay of those that have one; none where it is not known."""
+    groups = f'[{{"params": a, "weight_decay": {decay}}}, {{"params": b, "weight_decay": 0.0}}]'
+    text = f"import torch\noptimizer = torch.optim.AdamW({groups}, lr=1e-3)\n"
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    found = open_run(tmp_path, scripts_alone=True).settings.get("weight_decay")
+    assert (found.value if found is not None else None) == told
