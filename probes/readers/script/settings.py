@@ -31,6 +31,11 @@ from .values import Value, Values, declared
 LITERAL = 60  # the code that lies there most likely ran
 DEFAULT = 35  # a default of the command line may have been overridden
 _WITH_DROPOUT = {"transformerencoderlayer", "transformerdecoderlayer", "transformer"}
+_DROPPED_BY_CALL = (
+    "F.dropout",
+    "nn.functional.dropout",
+    "torch.nn.functional.dropout",
+)  # of what comes first
 _STRONG = 0.65  # a share of dropout that few mean
 # the function and the class of one loss
 _FUNCTIONAL = {
@@ -288,7 +293,7 @@ class Extractor(Values):
         """The share to drop; MindSpore's `nn.Dropout` (not that of `mint`) takes the share to keep first."""
         dropped, kept = keyword(call, "p") or keyword(call, "rate"), keyword(call, "keep_prob")
         if dropped is None and kept is None:
-            first = first_given(call)
+            first = nth_given(call, 1 if unparse(call.func) in _DROPPED_BY_CALL else 0)
             keeps = last_name(call.func) == "Dropout" and self._keeps
             dropped, kept = (None, first) if keeps else (first, None)
         yield from self._one(call, "dropout", dropped)

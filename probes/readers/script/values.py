@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .._tree import of, unparse
@@ -50,6 +50,10 @@ class Values:
                     self.members[flag.value] = (node.args[1], node.lineno)
                     self.open.add(flag.value)
         self._filled_in()
+        for name, given in _handed_on(self.tree, self.classes).items():
+            told = [self.value(g) for g in given]
+            if all(known for known, _, _ in told) and len({value for _, value, _ in told}) == 1:
+                self.parameters[name] = given[0]
 
     def _filled_in(self) -> None:
         """Fields that the program itself gives one constant, as in `Config(lr=0.1)`: no longer a default."""
@@ -278,6 +282,32 @@ def _constructed(tree: ast.Module) -> dict[str, ast.expr]:
         values = passed.get(name, values)
         if all(isinstance(v, ast.Constant) for v in values) and len({unparse(v) for v in values}) == 1:
             found[name] = values[0]
+    return found
+
+
+def _handed_on(tree: ast.Module, classes: Mapping[str, ast.ClassDef]) -> dict[str, list[ast.expr]]:
+    """What constructors here are given for parameters with a default, by place or by name: `Net(args.drop)`.
+
+    Without what only hands on its own parameter: `Block(drop=drop)`, `Block(self.drop)`.
+    """
+    found: dict[str, list[ast.expr]] = {}
+    for node in of(tree, ast.Call) if classes else ():
+        owner = classes.get(last_name(node.func))
+        made = (
+            next((f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
+            if owner is not None
+            else None
+        )
+        if made is None or any(isinstance(a, ast.Starred) for a in node.args):
+            continue
+        names = [a.arg for a in made.args.args]
+        usual = set(names[len(names) - len(made.args.defaults) :])
+        usual |= {a.arg for a, d in zip(made.args.kwonlyargs, made.args.kw_defaults, strict=True) if d}
+        pairs = [*zip(names[1:], node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]
+        for name, value in pairs:
+            handed = isinstance(value, ast.Name) and value.id == name
+            if name in usual and not handed and not unparse(value).startswith("self."):
+                found.setdefault(name, []).append(value)
     return found
 
 

@@ -383,3 +383,25 @@ def test_empty_lines_take_no_time() -> None:
     assert not _PROCESSES.search("import torch\n" + " \n" * 200_000)
     assert _PROCESSES.search("import torch\n\n    import gpytorch\n")
     assert time.process_time() - begin < 3.0
+
+
+@pytest.mark.parametrize(
+    ("made", "share"),
+    [
+        ("Net(drop=args.drop)", 0.9),
+        ("Net(8, DROP)", 0.8),
+        ("Net(8, 0.7)", 0.7),
+        ("Net()", 0.1),
+        ("Net(drop=settings.drop_of_file)", None),
+        ("(Net(drop=0.5), Net(drop=0.6))", None),
+    ],
+)
+def test_what_a_constructor_is_given_is_in_force(tmp_path: Path, made: str, share: float | None) -> None:
+    text = (
+        "import argparse\nimport torch\nfrom torch import nn\nDROP = 0.8\n"
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--drop', type=float, default=0.9)\n"
+        "args = parser.parse_args()\nclass Net(nn.Module):\n    def __init__(self, classes=8, drop=0.1):\n"
+        f"        super().__init__()\n        self.layer = nn.Dropout(drop)\nnet = {made}\n"
+    )
+    found = read(tmp_path, text).get("dropout")
+    assert (found[0] if found else None) == share
