@@ -13,6 +13,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from .drawn_again import drawn_again, loaded_on_the_spot, root_of
+from .renamed_keys import keys_renamed_away
 
 _MODEL = re.compile(r"(?:^|_)(?:model|net|network|module|backbone|encoder|resnet|bert|unet)\d*$")
 _READS = ("load_checkpoint", "load_file", "load_state_dict_from_url")
@@ -39,6 +40,7 @@ def _lost(source: Script) -> Finding | None:
         loaded_on_the_spot,
         _into_dict,
         _into_copy,
+        keys_renamed_away,
         _from_config,
         _frozen_at_random,
     )
