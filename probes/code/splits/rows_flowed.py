@@ -162,12 +162,11 @@ def scored_rows_learnt(source: Script) -> Finding | None:
                 continue  # the score of training itself
             if held.all >= taught and not score.event.told:
                 continue
-            beside = [r for r in score.rows if r.table == held.table and r.rows]
-            if not all(len(r.all & taught) >= SHARE * len(r.all) for r in beside):
-                seen = seen or score.event.node
-                continue  # some of what is scored is of other rows: the wrong labels, or a reach back
             seen = seen or score.event.node
-            if len(held.all & taught) >= SHARE * len(held.all):
+            beside = [r for r in score.rows if r.table == held.table and r.rows]
+            # where some of what is scored is of other rows, labels are wrong or inputs reach back
+            all_of_them = all(len(r.all & taught) >= SHARE * len(r.all) for r in beside)
+            if all_of_them and len(held.all & taught) >= SHARE * len(held.all):
                 why = "rows that are scored here are among those that training learns from"
                 return at(source, score.event.node, why)
             if held.torn and any(r.torn for r in mine) and _between(held.all, taught):
