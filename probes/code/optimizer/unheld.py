@@ -12,7 +12,7 @@ from ...readers.script import all_arguments, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.checks import at
+from ..shared.checks import at, is_evaluation
 
 _WEIGHTS = re.compile(
     r"\b(?:Linear|Conv[123]d|ConvTranspose[123]d|Embedding|LSTM|GRU|RNN|MultiheadAttention)\("
@@ -128,11 +128,12 @@ def _counted(source: Script, node: ast.AST) -> bool:
 
 
 def _runs(source: Script, name: str) -> bool:
-    """It is called, or handed to a function of the script that calls what it is given."""
+    """It is called, or handed to a function of the script that calls it, and not to score it."""
     if any(unparse(c.func) == name for c in source.calls):
         return True
     for call in source.calls:
         if any(isinstance(a, ast.Name) and a.id == name for a in call.args):
-            if last_name(call.func) in flow(source).functions:
+            functions = flow(source).functions.get(last_name(call.func), [])
+            if any(not is_evaluation(source, f.body[-1]) for f in functions):
                 return True
     return False

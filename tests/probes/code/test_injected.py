@@ -47,6 +47,13 @@ def evaluate(model, loader):
             {line}
     return total / len(loader), np.mean(roots)
 """
+SCORES_ANOTHER = """
+def evaluate(net):
+    with torch.no_grad():
+        return (net(x).argmax(1) == y).float().mean()
+untrained = Net()
+print(evaluate(untrained), evaluate(model))
+"""
 ATTENDS = """
 import torch
 from torch import nn
@@ -155,6 +162,7 @@ def written(data: str = "", bend: str = "F.relu", step: str = STEP) -> str:
         ("script-step-missing", written(step=HAND + "p = p - lr * p.grad"), "present"),
         ("script-step-missing", written(step=HAND + "p.data = p - lr * p.grad"), "unknown"),
         ("script-step-missing", written(), "absent"),
+        ("script-part-not-trained", written() + SCORES_ANOTHER, "absent"),  # what chance gives
     ],
 )
 def test_injected(symptom: str, text: str, wanted: str) -> None:
