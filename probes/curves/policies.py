@@ -111,12 +111,25 @@ def policy_entropy_gone(view: View, share: float = 0.02, points: int = 15) -> Fi
     )
 
 
+def _ends(values: Floats) -> tuple[float, float]:
+    """The means of the first and of the last third of a return."""
+    levels = _levels(values)
+    third = max(1, len(levels) // 3)
+    return float(np.mean(levels[:third])), float(np.mean(levels[-third:]))
+
+
+def _of_thirds(returns: Series, first: float, last: float) -> tuple[str, dict[str, Any]]:
+    """The two in words, and what a finding carries of them."""
+    words = f"{returns.name} is {first:.4g} over the first third and {last:.4g} over the last"
+    return words, {"value": round(last - first, 6), "series": (returns.name,)}
+
+
 def gain(values: Floats) -> float:
     """By how many times the scatter of its levels the last third of a return lies above its first."""
     levels = _levels(values)
-    third = max(1, len(levels) // 3)
     scatter = stats.noise(levels) + 1e-9 * float(np.max(np.abs(levels)) + 1.0)
-    return float(np.mean(levels[-third:]) - np.mean(levels[:third])) / scatter
+    first, last = _ends(values)
+    return (last - first) / scatter
 
 
 @probe()
@@ -129,11 +142,8 @@ def return_never_rises(view: View, points: int = 30) -> Finding:
     share = situation.planned_share(view.run, returns)
     if len(values) < points or (share is not None and share < 0.5):
         return unknown(f"{returns.name} has {len(values)} points; {points}, and half of the run, are needed")
-    levels = _levels(values)
-    third = max(1, len(levels) // 3)
-    first, last = float(np.mean(levels[:third])), float(np.mean(levels[-third:]))
-    words = f"{returns.name} is {first:.4g} over the first third and {last:.4g} over the last"
-    seen: dict[str, Any] = {"value": round(last - first, 6), "series": (returns.name,)}
+    levels, (first, last) = _levels(values), _ends(values)
+    words, seen = _of_thirds(returns, first, last)
     if 0.9 <= first <= 1.0 and float(np.max(values)) <= 1.0:
         return unknown(f"{words}: it may have been at its ceiling from the start")
     if float(np.max(levels)) - first > 3 * stats.noise(levels) and last < float(np.max(levels)):
@@ -158,11 +168,8 @@ def return_falls(view: View, points: int = 30) -> Finding:
         return unknown("no policy is trained by a return here")
     if len(values) < points:
         return unknown(f"{returns.name} has {len(values)} points; {points} are needed")
-    levels = _levels(values)
-    third = max(1, len(levels) // 3)
-    first, last = float(np.mean(levels[:third])), float(np.mean(levels[-third:]))
-    words = f"{returns.name} is {first:.4g} over the first third and {last:.4g} over the last"
-    seen: dict[str, Any] = {"value": round(last - first, 6), "series": (returns.name,)}
+    levels, (first, last) = _levels(values), _ends(values)
+    words, seen = _of_thirds(returns, first, last)
     scatter = stats.noise(levels)
     if float(np.max(levels)) - max(float(levels[0]), float(levels[1])) > 3 * scatter:
         return absent(f"{words}, and {np.max(levels):.4g} in between", **seen)
