@@ -29,10 +29,18 @@ from .twins import twins
 SCRIPT = "python-script"
 LIST = "data-list"
 ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command line: nothing that was logged
+_STEPS = re.compile(
+    r"\.backward\(|\.fit\(|\.minimize\(|\.apply_gradients\(|value_and_grad|Trainer\(|TrainOneStep|GradientTape"
+)
 _PHASE = re.compile(r"(?i)[-_. ]?(?<![a-z])(?:first|second|resum\w*|contin\w*|restart\w*|again)(?![a-z])")
 _ROTATED = re.compile(r"\.\d{1,3}$")  # train.log.1 holds what was written before train.log
 _WHOLE = frozenset(["train", "training", "epoch", "avg", "average", "mean"])
 USUAL = 5  # names of a loss that say the whole stand first in their list
+
+
+def _trains(content: FileContent) -> bool:
+    """A script of a training framework that takes training steps, or calls what takes them."""
+    return bool(content.script and "framework" in content.facts and _STEPS.search(content.script))
 
 
 def open_run(
@@ -47,7 +55,7 @@ def open_run(
     `beside`: scripts of the run that lie elsewhere, by path; they count as if they lay in it.
 
     `progress` is told of each file when its turn comes, and how far large ones have come.
-    `scripts_alone`: training scripts are enough, where a run must have left something else otherwise.
+    `scripts_alone`: scripts of any kind are enough; otherwise one has to train where nothing else was left.
 
     Raises RunUnreadable with one sentence when there is nothing that can be read as a training run.
     """
@@ -63,11 +71,16 @@ def open_run(
     contents += _added(beside or {}, contents)
     saved = checkpoint_files(files)
     alone = {c.content.format for c in contents} <= {SCRIPT, LIST}
-    if not dumped and (not contents or (alone and not scripts_alone)):
+    trains = any(_trains(c.content) for c in contents)
+    if alone and trains and not (dumped or scripts_alone):
+        notes.append("no log lies here: the training script alone was looked at")
+    if not dumped and (not contents or (alone and not (scripts_alone or trains))):
         if any(read for _, read in saved):
             raise RunUnreadable(f"{shown}: only checkpoints, no log: `diagnose weights` looks at these")
         if any(c.content.format == SCRIPT for c in contents):
-            raise RunUnreadable(f"{shown}: only scripts, no log: `diagnose script` looks at these")
+            raise RunUnreadable(
+                f"{shown}: only scripts, and none that trains: `diagnose script` looks at these"
+            )
         seen = ", ".join(sorted(f.path for f in files)[:5])
         raise RunUnreadable(f"{shown}: nothing here that a training run would leave (seen: {seen})")
     recognised = {f.path for f, read in saved if read}

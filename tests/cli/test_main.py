@@ -247,11 +247,27 @@ def test_foreign_directory(tmp_path: Path, capsys: Captured) -> None:
 
 
 def test_directory_of_scripts(tmp_path: Path, capsys: Captured) -> None:
-    """A training script and no log: exit code 4, and the command that looks at scripts."""
-    (tmp_path / "train.py").write_text("import torch\nloss = model(x)\nloss.backward()\noptimizer.step()\n")
+    """Scripts of which none trains: exit code 4, and the command that looks at scripts."""
+    (tmp_path / "plot.py").write_text("import torch\nprint(torch.load('result.pt'))\n")
     said = one_sentence(capsys, main([str(tmp_path)]), 4)
 
-    assert "only scripts, no log: `diagnose script` looks at these" in said
+    assert "only scripts, and none that trains: `diagnose script` looks at these" in said
+
+
+def test_directory_of_a_training_script(tmp_path: Path, capsys: Captured) -> None:
+    """A training script without a log is judged by itself, and is not called healthy."""
+    step = "    loss = model(x)\n    loss.backward()\n    optimizer.step()\n"
+    made = (
+        "import torch\nmodel = torch.nn.Linear(9, 1)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+    )
+    (tmp_path / "train.py").write_text(f"{made}for x in rows:\n{step}")
+
+    assert main([str(tmp_path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Gradients are not cleared" in said and "No log lies here" in said
+    (tmp_path / "train.py").write_text(f"{made}for x in rows:\n    optimizer.zero_grad()\n{step}")
+    assert main([str(tmp_path)]) == 0
+    assert "healthy" not in capsys.readouterr().out
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
