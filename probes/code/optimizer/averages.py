@@ -277,7 +277,8 @@ def _wrong(source: Script, update: _Update, kept: float, new: float) -> str | No
     loops = loops_of_step(source)
     around = chain(source, update.node)
     outer = [p for p in around if p in loops]
-    if kept >= _SLOW and loops and not outer and _runs_once(source, update.node, around):
+    idle = never_run(source, update.node)
+    if kept >= _SLOW and loops and not outer and not idle and _runs_once(source, update.node, around):
         return "the average is updated once and not in each step: it stays what it was at the start"
     return None
 

@@ -16,6 +16,7 @@ from ..model.extraction import extracts_features
 from ..model.pretrained import saved_here
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
+from ..shared.uses import never_run
 from ..tensorflow.keras_slips import new_layer_untrained
 from ..tensorflow.slips import made_untrainable
 
@@ -56,6 +57,8 @@ def _freezes(source: Script) -> Finding | None:
         return None
     mine, seen, reopened = flow(source), [], False
     for node, owner, value in switches(source):
+        if never_run(source, node):
+            continue  # a helper that nothing calls
         ways = mine.values(value, 4) if isinstance(value, ast.Name) else [value]
         off = [v for v in ways if switches_off(v) and not _of_settings(source, node, v)]
         reopened = reopened or any(isinstance(v, ast.Constant) and v.value is True for v in ways)

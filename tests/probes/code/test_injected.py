@@ -54,6 +54,14 @@ def evaluate(net):
 untrained = Net()
 print(evaluate(untrained), evaluate(model))
 """
+LEFT_OVER = """
+def freeze(module):
+    for p in module.parameters():
+        p.requires_grad = False
+def update_ema(ema, model):
+    for a, b in zip(ema.parameters(), model.parameters()):
+        a.data.mul_(0.999).add_(b.data, alpha=0.001)
+"""
 ATTENDS = """
 import torch
 from torch import nn
@@ -162,6 +170,9 @@ def written(data: str = "", bend: str = "F.relu", step: str = STEP) -> str:
         ("script-step-missing", written(step=HAND + "p = p - lr * p.grad"), "present"),
         ("script-step-missing", written(step=HAND + "p.data = p - lr * p.grad"), "unknown"),
         ("script-step-missing", written(), "absent"),
+        ("script-freezes-parameters", written(LEFT_OVER), "absent"),  # helpers that nothing calls
+        ("script-freezes-parameters", written(LEFT_OVER, step="        freeze(model)\n" + STEP), "present"),
+        ("script-average-astray", written(LEFT_OVER), "absent"),
         ("script-part-not-trained", written() + SCORES_ANOTHER, "absent"),  # what chance gives
     ],
 )
