@@ -197,7 +197,7 @@ def _overwritten(view: View, source: Script) -> Finding | None:
             continue
         seen = seen or node
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
-            if _draws(node.value) and not _fills_all(source, target):
+            if _draws(node.value) and not (_fills_all(source, target) or _few_of(view, source, target.slice)):
                 return at(source, node, "labels are overwritten with random values")
             if _random_index(source, target.slice) and _made_of_itself(node.value, target):
                 if not _moved_together(source, node, target.slice, names):
@@ -320,6 +320,13 @@ def _drawn_in_list(view: View, source: Script) -> Finding | None:
 
 
 FEW = 0.08  # share of random labels up to which they are noise that somebody adds to made-up data
+
+
+def _few_of(view: View, source: Script, index: ast.expr) -> bool:
+    """`labels[slip]` of a mask that is drawn for a few."""
+    scope = source.function_around(index) or source.tree
+    made = source.assigned(index.id, scope, index.lineno) if isinstance(index, ast.Name) else index
+    return isinstance(made, ast.Compare) and is_random(made) and _few(view, source, made)
 
 
 def _few(view: View, source: Script, mask: ast.expr) -> bool:

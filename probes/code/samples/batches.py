@@ -109,6 +109,8 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
             if change is None or change.lineno >= line:
                 return tuple(sorted(steps))
             line = change.lineno
+            if any(isinstance(p, ast.If) and is_random(p.test) for p in source.above(change)):
+                continue  # by chance: augmentation
             if isinstance(change, ast.AugAssign):
                 steps.append(f"`{symbol(change.op)} {unparse(change.value)}`")
                 continue

@@ -85,9 +85,15 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
                     continue
                 if labels and scaled_back(source) and _SCALES.search(unparse(node)):
                     continue
-                if _shape(node, split) not in theirs:
+                if _shape(node, split) not in theirs and not _where_used(source, node, split, other):
                     return at(source, node, f"this is done to the {split} data and not to the {other} data")
     return ok(source, seen, "both splits are processed alike") if seen is not None else None
+
+
+def _where_used(source: Script, node: _Change, split: str, other: str) -> bool:
+    """The other side goes through the same where it is used: `Rows((test_x - mean) / std)`."""
+    text = unparse(node.value).replace(split, other)
+    return any(unparse(n) == text for n in source.of(ast.BinOp, ast.Call) if n is not node.value)
 
 
 _Change = ast.Assign | ast.AugAssign

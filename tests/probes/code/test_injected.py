@@ -62,6 +62,9 @@ def update_ema(ema, model):
     for a, b in zip(ema.parameters(), model.parameters()):
         a.data.mul_(0.999).add_(b.data, alpha=0.001)
 """
+SLIPS = "slip = np.random.rand(len(y)) < {share}\ny[slip] = np.random.randint(0, 8, slip.sum())"
+SCALES = "x_train = (x_train - mean) / std\nx_test, y_test = load('test')\n"
+APART = "script-splits-processed-differently"
 ATTENDS = """
 import torch
 from torch import nn
@@ -170,6 +173,10 @@ def written(data: str = "", bend: str = "F.relu", step: str = STEP) -> str:
         ("script-step-missing", written(step=HAND + "p = p - lr * p.grad"), "present"),
         ("script-step-missing", written(step=HAND + "p.data = p - lr * p.grad"), "unknown"),
         ("script-step-missing", written(), "absent"),
+        ("script-labels-overwritten", written(SLIPS.format(share=0.03)), "absent"),
+        ("script-labels-overwritten", written(SLIPS.format(share=0.3)), "present"),
+        (APART, written(SCALES + "score((x_test - mean) / std)"), "absent"),
+        (APART, written(SCALES + "score(x_test)"), "present"),
         ("script-freezes-parameters", written(LEFT_OVER), "absent"),  # helpers that nothing calls
         ("script-freezes-parameters", written(LEFT_OVER, step="        freeze(model)\n" + STEP), "present"),
         ("script-average-astray", written(LEFT_OVER), "absent"),
