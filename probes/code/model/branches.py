@@ -12,7 +12,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
-from ..shared.checks import at
+from ..shared.checks import at, is_false_node
 from .joins import functional
 from .reused import NO_WEIGHTS
 from .wiring import held, is_made, is_read
@@ -260,9 +260,15 @@ def mask_unread(source: Script) -> Finding | None:
 
 
 def kept_mask_unread(source: Script) -> Finding | None:
-    """`self.register_buffer("mask", tril(...))` of a model, and nothing reads `mask` anywhere."""
+    """`self.register_buffer("mask", tril(...))` of a model, and nothing reads `mask` anywhere.
+
+    Where a library's attention is told `is_causal`, the mask is left over.
+    """
     read = {n.attr for n in source.of(ast.Attribute) if isinstance(n.ctx, ast.Load)}
     if source.loose or source.named("get_buffer", "getattr", "named_buffers"):
+        return None
+    told = [k for c in source.calls for k in c.keywords if k.arg == "is_causal"]
+    if any(not is_false_node(k.value) for k in told):
         return None
     for call in source.named("register_buffer"):
         if len(call.args) < 2 or not isinstance(call.args[0], ast.Constant):

@@ -82,6 +82,11 @@ class Attention(nn.Module):
 model = Attention()
 """
 KEYS = "q @ k.transpose(-2, -1)"
+INIT = "super().__init__()"
+KEEPS = "super().__init__(); self.register_buffer('mask', torch.tril(torch.ones(9, 9)))"
+CAUSAL = ATTENDS.format(scores=KEYS, far="-1e9").replace(
+    "F.softmax(scores, dim=-1) @ v", "F.scaled_dot_product_attention(q, k, v, is_causal=True)"
+)
 RATE = """
 import torch
 def get_lr(it):
@@ -173,6 +178,8 @@ def written(data: str = "", bend: str = "F.relu", step: str = STEP) -> str:
         ("script-step-missing", written(step=HAND + "p = p - lr * p.grad"), "present"),
         ("script-step-missing", written(step=HAND + "p.data = p - lr * p.grad"), "unknown"),
         ("script-step-missing", written(), "absent"),
+        ("script-branch-lost", ATTENDS.format(scores=KEYS, far="-1e9").replace(INIT, KEEPS), "present"),
+        ("script-branch-lost", CAUSAL.replace(INIT, KEEPS), "unknown"),
         ("script-labels-overwritten", written(SLIPS.format(share=0.03)), "absent"),
         ("script-labels-overwritten", written(SLIPS.format(share=0.3)), "present"),
         (APART, written(SCALES + "score((x_test - mean) / std)"), "absent"),
