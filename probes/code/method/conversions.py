@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.numbers import known
 from ..shared.sides import number
 
 _DEGREES = re.compile(r"(?i)(?:^|_)deg(?:s|rees?)?$")
@@ -208,7 +209,7 @@ def _round(source: Script, call: ast.Call) -> bool:
     parts = [n for n in of(call, ast.Name, ast.Attribute, ast.Constant) if n is not call.func]
     if any(re.search(r"(?i)pi|tau|rad|omega|freq", unparse(n)) for n in parts):
         return True
-    return any(v is not None and (3.1 < v < 3.2 or 6.2 < v < 6.3) for v in (number(source, n) for n in parts))
+    return any(v is not None and (3.1 < v < 3.2 or 6.2 < v < 6.3) for v in (known(source, n) for n in parts))
 
 
 def _differ(waves: list[tuple[float, ast.Call]]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ....engine.model import Place
-from ...registry import Finding, View, absent, present, unknown
+from ...registry import NO_SCRIPT, Finding, View, absent, present, unknown
 from ..shared.checks import scripts
 from ..shared.sides import side, stem
 
@@ -15,12 +15,14 @@ _PARTS = re.compile(r"(?i)split|fold|ratio|frac|percent|val_size|test_size|hold_
 
 def one_file_in_settings(view: View) -> Finding:
     """`dev_file: data/train.tsv` beside `train_file: data/train.tsv`, and no share to cut out of it."""
+    if not scripts(view.run):
+        return unknown(NO_SCRIPT)
     told = [
         s
         for s in view.run.raw_settings
         if isinstance(s.value, str) and _FILE.match(s.value) and side(s.key.rpartition(".")[2]) is not None
     ]
-    if not told or not scripts(view.run):
+    if not told:
         return unknown("no settings name files of both sides")
     if any(_PARTS.search(s.key) for s in view.run.raw_settings):
         return unknown("parts may be cut out of one file")
