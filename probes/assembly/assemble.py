@@ -71,8 +71,8 @@ def open_run(
     contents += _added(beside or {}, contents)
     saved = checkpoint_files(files)
     alone = {c.content.format for c in contents} <= {SCRIPT, LIST}
-    trains = any(_trains(c.content) for c in contents)
-    if alone and trains and not (dumped or scripts_alone):
+    trains = alone and any(_trains(c.content) for c in contents)
+    if trains and not (dumped or scripts_alone):
         notes.append("no log lies here: the training script alone was looked at")
     if not dumped and (not contents or (alone and not (scripts_alone or trains))):
         if any(read for _, read in saved):

@@ -51,7 +51,7 @@ class _Gap:
 
     def first(self) -> int:
         """The first point that lies beyond the limit."""
-        return int(np.argmax(self.values >= self.limit if self.grows else self.values <= self.limit))
+        return int(np.argmax([self.beyond(v) for v in self.values]))
 
 
 def _gaps(run: Run, limits: tuple[float, float, float], points: int) -> Iterator[_Gap]:

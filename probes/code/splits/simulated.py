@@ -103,7 +103,8 @@ def _all_apart(source: Script, told: Numbered) -> Iterator[Drawn]:
         yield from _apart(told, maker, train, held)
 
 
-def made_twice(source: Script) -> list[tuple[Function, ast.Call, ast.Call]]:
+@lru_cache(maxsize=16)
+def made_twice(source: Script) -> tuple[tuple[Function, ast.Call, ast.Call], ...]:
     """Functions that draw the samples of both sides (of classes `__init__`), with a call of each side."""
     calls: dict[str, dict[bool, ast.Call]] = {}
     for one in given(source):
@@ -119,7 +120,7 @@ def made_twice(source: Script) -> list[tuple[Function, ast.Call, ast.Call]]:
             and not any(_hands_data(source, c) for c in sides.values())
         ):
             found.append((maker, sides[True], sides[False]))
-    return found
+    return tuple(found)
 
 
 def _maker(source: Script, name: str) -> Function | None:
