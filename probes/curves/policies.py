@@ -21,7 +21,8 @@ BLOCKS = 20
 FALLS = 3.0  # times the scatter of its levels: a return that lies so much lower has fallen
 
 
-def _finite(series: Series | None) -> Floats:
+def logged(series: Series | None) -> Floats:
+    """The finite values of a series, none where there is no such series."""
     return np.empty(0) if series is None else finite(series)
 
 
@@ -64,7 +65,7 @@ def policy_update_far(view: View, kl: float = 0.2, clipped: float = 0.5, points:
     seen = None
     for name, level in (("approx_kl", kl), ("clip_fraction", clipped)):
         series = view.run.series.get(name)
-        values = _finite(series)
+        values = logged(series)
         if series is None or len(values) < points:
             continue
         levels = thirds(values)
@@ -89,8 +90,8 @@ def policy_entropy_gone(view: View, share: float = 0.02, points: int = 15) -> Fi
     run = view.run
     returns = _return(run)
     series = run.series.get("train/entropy") or run.series.get("train/loss/entropy")
-    values = np.abs(_finite(series))  # "entropy_loss" is the entropy with a minus
-    if series is None or returns is None or len(values) < points or len(_finite(returns)) < points:
+    values = np.abs(logged(series))  # "entropy_loss" is the entropy with a minus
+    if series is None or returns is None or len(values) < points or len(logged(returns)) < points:
         return unknown("no course of both the return and the entropy of a policy")
     first, last = (
         float(np.max(values[: max(2, len(values) // 10)])),
@@ -102,7 +103,7 @@ def policy_entropy_gone(view: View, share: float = 0.02, points: int = 15) -> Fi
     seen: dict[str, Any] = {"value": float(f"{last / first:.3g}"), "threshold": share}
     if last > share * first:
         return absent(words, series=(series.name,), **seen)
-    better = gain(_finite(returns))
+    better = gain(logged(returns))
     if better > 1:
         return absent(f"{words}, and {returns.name} has risen", series=(series.name, returns.name), **seen)
     gone = int(np.argmax(values <= share * first))
@@ -136,7 +137,7 @@ def gain(values: Floats) -> float:
 def return_never_rises(view: View, points: int = 30) -> Finding:
     """The last third of the return lies no higher than the first: nothing was learned over the whole run."""
     returns = _return(view.run)
-    values = _finite(returns)
+    values = logged(returns)
     if returns is None:
         return unknown("no policy is trained by a return here")
     share = situation.planned_share(view.run, returns)
@@ -163,7 +164,7 @@ def return_falls(view: View, points: int = 30) -> Finding:
     What learns nothing earns what it earned; what earns less was driven away from it.
     """
     returns = _return(view.run)
-    values = _finite(returns)
+    values = logged(returns)
     if returns is None:
         return unknown("no policy is trained by a return here")
     if len(values) < points:
@@ -188,7 +189,7 @@ def return_lost(
     `part` of the run no more than `left` of the rise remains.
     """
     returns = _return(view.run)
-    values = _finite(returns)
+    values = logged(returns)
     if returns is None:
         return unknown("no policy is trained by a return here")
     if len(values) < points:
@@ -216,7 +217,7 @@ def policy_leaves_reference(
     Answers that a reference would never give earn nothing in the end; the penalty or smaller steps hold them.
     """
     series = view.run.series.get("kl")
-    values = _finite(series)
+    values = logged(series)
     if series is None or situation.reinforced(view.run) is None:
         return unknown("no divergence from a reference policy was logged")
     if len(values) < points:
@@ -241,7 +242,7 @@ def kl_negative(view: View, nats: float = 1.0, points: int = 6) -> Finding:
     another temperature, from the best few tokens, or forced to go on where the policy would have ended.
     """
     series = view.run.series.get("kl")
-    values = _finite(series)
+    values = logged(series)
     if series is None or situation.reinforced(view.run) is None:
         return unknown("no divergence from a reference policy was logged")
     if len(values) < points:
@@ -264,15 +265,15 @@ def value_explains_nothing(view: View, points: int = 15) -> Finding:
     run = view.run
     returns = _return(run)
     series = run.series.get("value_explained")
-    values = _finite(series)
-    if series is None or returns is None or min(len(values), len(_finite(returns))) < points:
+    values = logged(series)
+    if series is None or returns is None or min(len(values), len(logged(returns))) < points:
         return unknown("no course of both the return and the variance of it that the value function explains")
     last = thirds(values)[-1]
     words = f"{series.raw} is {last:.3g} over the last third"
     seen: dict[str, Any] = {"value": round(last, 4), "threshold": 0.0}
     if last > 0:
         return absent(words, series=(series.name,), **seen)
-    if gain(_finite(returns)) > 1:
+    if gain(logged(returns)) > 1:
         return absent(f"{words}, and {returns.name} has risen", series=(series.name, returns.name), **seen)
     return present(
         f"{words} while {returns.name} does not rise", **seen, **at_finite(series, len(values) - 1)
@@ -290,7 +291,7 @@ def rewards_never_differ(view: View, share: float = 0.9, points: int = 10) -> Fi
     same = run.series.get("reward_alike")
     spread = run.series.get("reward_std")
     series = same or spread
-    values = _finite(series)
+    values = logged(series)
     returns = _return(run)
     if series is None or returns is None or len(values) < points:
         return unknown("no spread of the rewards within a group was logged")
@@ -298,7 +299,7 @@ def rewards_never_differ(view: View, share: float = 0.9, points: int = 10) -> Fi
     part = float(np.mean(alike))
     words = f"all answers of a group earn the same at {part:.0%} of {len(values)} points ({series.raw})"
     seen: dict[str, Any] = {"value": round(part, 3), "threshold": share}
-    earned = _finite(returns)
+    earned = logged(returns)
     risen = len(earned) > 3 and float(np.median(earned[-3:])) > float(np.median(earned[:3]))
     if part >= share and np.mean(alike[: max(3, len(alike) // 5)]) >= share:
         if risen:
@@ -317,7 +318,7 @@ def preference_rewards_zero(view: View, points: int = 5) -> Finding:
     """The rewards of preferred and refused answers are exactly zero: policy and reference are one."""
     run = view.run
     chosen, refused = run.series.get("train/reward_chosen"), run.series.get("train/reward_rejected")
-    both = [_finite(chosen), _finite(refused)]
+    both = [logged(chosen), logged(refused)]
     if chosen is None or refused is None or min(map(len, both)) < points:
         return unknown("the rewards of preferred and refused answers were not logged")
     most = max(float(np.max(np.abs(v))) for v in both)
@@ -336,7 +337,7 @@ def chosen_answers_lost(view: View, reward: float = -10.0, points: int = 8) -> F
     unlikely. A reward of -10 at beta 0.1 is a hundred nats of an answer.
     """
     series = view.run.series.get("train/reward_chosen") or view.run.series.get("eval/reward_chosen")
-    values = _finite(series)
+    values = logged(series)
     if series is None or len(values) < points:
         return unknown("the reward of preferred answers was not logged")
     last = float(np.median(values[-len(values) // 5 :]))
@@ -355,14 +356,14 @@ def preferences_by_heart(view: View, accuracy: float = 0.98, margin: float = 8.0
     """
     run = view.run
     right, far = run.series.get("train/preference_accuracy"), run.series.get("train/preference_margin")
-    if right is None or far is None or min(len(_finite(right)), len(_finite(far))) < points:
+    if right is None or far is None or min(len(logged(right)), len(logged(far))) < points:
         return unknown("margin and accuracy of preferences were not logged")
-    end = {s.name: float(np.median(_finite(s)[-len(_finite(s)) // 3 :])) for s in (right, far)}
+    end = {s.name: float(np.median(logged(s)[-len(logged(s)) // 3 :])) for s in (right, far)}
     words = f"over the last third {right.raw} is {end[right.name]:.3g} and {far.raw} {end[far.name]:.3g}"
     seen: dict[str, Any] = {"value": round(end[far.name], 3), "threshold": margin}
     if end[right.name] < accuracy or end[far.name] < margin:
         return absent(words, series=(right.name, far.name), **seen)
     held = run.series.get("eval/preference_accuracy")
-    if held is not None and len(_finite(held)) and float(_finite(held)[-1]) >= 0.95:
+    if held is not None and len(logged(held)) and float(logged(held)[-1]) >= 0.95:
         return absent(f"{words}, and held-out pairs are told apart as well", series=(right.name,), **seen)
-    return present(words, **seen, **at_finite(far, int(np.argmax(_finite(far) >= margin))))
+    return present(words, **seen, **at_finite(far, int(np.argmax(logged(far) >= margin))))

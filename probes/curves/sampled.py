@@ -17,8 +17,7 @@ from ..registry import Finding, View, absent, present, unknown
 from ..run import Floats, Run, Series
 from . import situation
 from .judging import probe
-from .metrics import finite
-from .policies import at_finite, gain, thirds
+from .policies import at_finite, gain, logged, thirds
 
 KINDS = ("sampler_gap", "sampler_log_gap", "sampler_agreement")
 
@@ -58,7 +57,7 @@ def _gaps(run: Run, limits: tuple[float, float, float], points: int) -> Iterator
     """What was logged of the agreement of sampler and trainer. Zeros throughout: it was not computed."""
     for name, limit in zip(KINDS, limits, strict=True):
         series = run.series.get(name)
-        values = np.empty(0) if series is None else finite(series)
+        values = logged(series)
         if series is not None and len(values) >= points and np.any(values != 0):
             yield _Gap(series, values, thirds(values), limit)
 
@@ -121,7 +120,7 @@ def sampler_drifts(
 def _cut(run: Run, points: int) -> tuple[Series, Floats] | None:
     """The share of answers that end at the longest that is allowed."""
     series = run.series.get("answers_cut")
-    values = np.empty(0) if series is None else finite(series)
+    values = logged(series)
     return None if series is None or len(values) < points else (series, values)
 
 
@@ -155,7 +154,7 @@ def answers_run_on(view: View, before: float = 0.3, after: float = 0.8, points: 
     """
     read = _cut(view.run, points)
     returns = situation.metric(view.run, "train", ("reward",))
-    if read is None or returns is None or len(finite(returns)) < points:
+    if read is None or returns is None or len(logged(returns)) < points:
         return unknown("no course of both the reward and the share of answers that are cut off")
     series, values = read
     first, last = thirds(values)[0], thirds(values)[-1]
@@ -163,7 +162,7 @@ def answers_run_on(view: View, before: float = 0.3, after: float = 0.8, points: 
     seen: dict[str, Any] = {"value": round(last, 3), "threshold": after}
     if first > before or last < after:
         return absent(words, series=(series.name,), **seen)
-    if gain(finite(returns)) > 1:
+    if gain(logged(returns)) > 1:
         return absent(f"{words}, and {returns.name} has risen", series=(series.name, returns.name), **seen)
     return present(
         f"{words} while {returns.name} does not rise",
