@@ -198,6 +198,7 @@ class Run:
     scripts: Mapping[str, str] = field(default_factory=dict)  # Python files: path -> source text
     checkpoint_files: tuple[RunFile, ...] = ()  # files of weights and what lies beside them, not yet read
     dump_files: tuple[RunFile, ...] = ()  # files of operator dumps, not yet read
+    other_dump_files: tuple[RunFile, ...] = ()  # those of further runs in the same directory
     summary_files: tuple[RunFile, ...] = ()  # event files that may hold histograms beside the scalars
     data: DataSet | None = None  # the data files beside it, or that the user named; measured when asked for
     lists: tuple[DataList, ...] = ()  # of data files and samples

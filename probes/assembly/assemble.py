@@ -203,6 +203,7 @@ class _Assembly:
             scripts,
             saved,
             dump_files=dumped,
+            other_dump_files=tuple(f for f in self.dumped if others and f not in dumped),
             summary_files=tuple(f for f in self.summaries if f.path in {r.path for r in mine}),
             lists=tuple(listed for read in mine for listed in read.content.lists),
             fact_files=fact_files,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ...engine.model import ComparedOperator, DumpComparison, Place, Subject
@@ -43,6 +44,13 @@ def dumps(run: Run) -> tuple[Dump, ...]:
 
 
 @lru_cache(maxsize=4)
+def with_others(run: Run) -> tuple[Dump, ...]:
+    """The operator dumps of a run, and of further runs in the same directory, which may be its repeats."""
+    others = {f.path: f for f in run.other_dump_files}
+    return (*dumps(run), *(d for d in dumps_of(others) if d.operators)) if others else dumps(run)
+
+
+@lru_cache(maxsize=4)
 def monitored(run: Run) -> tuple[Dump, ...]:
     """What msprobe's overflow check and monitor kept of a run, as dumps."""
     return tuple(anomalies.find({f.path: f for f in run.dump_files}))
@@ -80,7 +88,7 @@ def _is_comparison(file: RunFile) -> bool:
 def _repeats(run: Run) -> tuple[list[Dump], list[Dump]] | None:
     """The first two dumps whose folders differ in the run's number alone: debug_0, dump_run1, repeat-2."""
     series: dict[str, dict[int, list[Dump]]] = {}
-    for dump in dumps(run):
+    for dump in with_others(run):
         found = _NUMBERED.search(f"{dump.label}/{dump.path}")
         if found is not None:
             name = found.group(1).lower()
@@ -145,6 +153,30 @@ def sums_agree(found: DumpComparison) -> bool:
     return sum(k in SUMMING for k in kinds) >= LEAST_SAME
 
 
+MANY = 3  # ranks from which one alone stands out
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Where the operator to blame is wrong, and where right."""
+
+    first: ComparedOperator
+    bad: frozenset[int | None]
+    right: frozenset[int | None]
+
+    @property
+    def one_alone(self) -> bool:
+        """Whether one rank of several is wrong and all others are right."""
+        return self.bad == {self.first.rank} and len(self.right) >= MANY - 1
+
+
+def ranks_of(found: DumpComparison, first: ComparedOperator) -> Ranks:
+    """On which ranks operators are wrong, and on which the one to blame is right."""
+    bad = frozenset(o.rank for o in found.operators if o.state in ("first", "also"))
+    others = [o for o in found.operators if o.name == first.name and o.rank != first.rank]
+    return Ranks(first, bad, frozenset(o.rank for o in others if o.state in ("same", "agrees")))
+
+
 def comparison(view: View) -> DumpComparison | None:
     """The comparison with the benchmark's operators, if there is one."""
     return compared(view.run, view.benchmark)
@@ -176,6 +208,8 @@ def compare_bad(view: View) -> Finding:
         return unknown(_missing(view))
     if by_bits(found):
         return unknown(f"{found.verdict} Only checksums are compared, and all before it agrees in every bit")
+    if found.kind in TO_BLAME and found.first is not None and ranks_of(found, found.first).one_alone:
+        return unknown(f"{found.verdict} It is right on every other rank: the device may be wrong")
     if found.kind in TO_BLAME and found.first is not None:
         return present(
             found.verdict,

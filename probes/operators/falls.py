@@ -7,14 +7,11 @@ wrong.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...engine.model import ComparedOperator, ComparedTensor, DumpComparison, Place
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..tensors.knowledge import knowledge
-from .dumps import CLEAN, OTHER_CALL, _missing, by_bits, comparison, subject
+from .dumps import CLEAN, OTHER_CALL, Ranks, _missing, by_bits, comparison, ranks_of, subject
 
-MANY = 3  # ranks from which one alone stands out
 LOADED = 3  # operators with weights that agree: then both sides hold the same weights
 GROWTH = 10.0  # times that the angle opens from the inputs to the outputs (msprobe's warning rule)
 
@@ -62,6 +59,8 @@ def fallen(found: DumpComparison) -> ComparedOperator | str:
                 )
             if found.kind in OTHER_CALL and found.first is not None and found.first.name == one.name:
                 return found.verdict
+            if ranks_of(found, one).one_alone:
+                return f"{one.name} falls on rank {one.rank} alone: the device may be wrong"
             return one
         if outputs < limit:
             return f"the cosine comes down to {outputs:.4g} at {one.name} little by little"
@@ -139,30 +138,13 @@ def products_rounded(view: View, least: float, most: float) -> Finding:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranks:
-    """Where the operator to blame is wrong, and where right."""
-
-    first: ComparedOperator
-    bad: frozenset[int | None]
-    right: frozenset[int | None]
-
-    @property
-    def one_alone(self) -> bool:
-        """Whether one rank of several is wrong and all others are right."""
-        return self.bad == {self.first.rank} and len(self.right) >= MANY - 1
-
-
-def _blamed(view: View) -> _Ranks | str:
+def _blamed(view: View) -> Ranks | str:
     found = comparison(view)
     if found is None:
         return _missing(view)
-    first = found.first if found.kind == "operator" and not by_bits(found) else None
-    if first is None:
+    if found.kind != "operator" or found.first is None or by_bits(found):
         return found.verdict
-    bad = frozenset(o.rank for o in found.operators if o.state in ("first", "also"))
-    others = [o for o in found.operators if o.name == first.name and o.rank != first.rank]
-    return _Ranks(first, bad, frozenset(o.rank for o in others if o.state in ("same", "agrees")))
+    return ranks_of(found, found.first)
 
 
 @probe()
@@ -208,3 +190,28 @@ def bad_on_one_rank(view: View) -> Finding:
     if len(blamed.bad) < 2:
         return unknown(f"{first.name} is known to be right on {len(blamed.right)} other ranks")
     return absent(f"operators deviate on {len(blamed.bad)} ranks", value=len(blamed.bad))
+
+
+@probe()
+def far_off_on_one_rank(view: View, least: float) -> Finding:
+    """One rank alone is off by `least` and more, by ten times what its inputs are off: no rounding does that.
+
+    Every device runs the same program. What a value of the inputs brings about is small, or seen elsewhere.
+    """
+    blamed = _blamed(view)
+    if isinstance(blamed, str):
+        return unknown(blamed)
+    first = blamed.first
+    words = f"{first.name} is off by {first.output_error:.2g}, its inputs by {first.input_error:.2g}"
+    if not blamed.one_alone:
+        return unknown(f"{words}; it is known to be right on {len(blamed.right)} other ranks")
+    if first.output_error < least or first.output_error <= GROWTH * first.input_error:
+        return absent(words, value=first.output_error, threshold=least)
+    return present(
+        f"{words}, on rank {first.rank} alone of {len(blamed.right) + 1}",
+        value=first.output_error,
+        threshold=least,
+        step=first.step,
+        where=(Place(first.source.partition(": ")[0] or first.name, rank=first.rank),),
+        subject=subject(first),
+    )

@@ -25,6 +25,7 @@ from .dumps import NO_DUMP, dumps, monitored
 EQUAL = 1e-5  # relative, of figures that a dump may have rounded
 MONITOR_BEFORE, MONITOR_AFTER = "param_origin", "param_updated"
 REDUCED = "grad_reduced"
+LEAST_RANKS = 3  # from which one alone stands out
 _PARTS = re.compile(
     r"(?:^|_)(?:tensor|pipeline|context|expert)_(?:model_)?parallel(?:_size)?$|^(?:tp|pp|cp|ep)(?:_size)?$"
     r"|^model_parallel(?:_size)?$|zero_stage|sharding_(?:stage|degree)|^fsdp",
@@ -224,21 +225,59 @@ def some_weights_apart(view: View) -> Finding:
     return unknown("no weights that train are equal over ranks while others differ")
 
 
-@probe()
-def reduced_apart(view: View) -> Finding:
-    """Gradients differ over ranks after they were exchanged, of weights that are equal over these ranks."""
-    if _layout(view.run):
-        return unknown("the model is split over devices: ranks hold different parts")
-    held = _held(view.run)
+def _exchanged(run: Run) -> list[tuple[int, dict[int, _Weights]]]:
+    """Gradients after the exchange, by step, then by rank; without experts, which ranks share out."""
     reduced: dict[int, dict[int, _Weights]] = defaultdict(lambda: defaultdict(dict))
-    for dump in monitored(view.run):
+    for dump in monitored(run):
         if dump.rank is None or dump.step is None:
             continue
         for operator in dump.operators:
             if operator.kind == REDUCED and "expert" not in operator.name.lower():
                 for tensor in operator.outputs:
                     reduced[dump.step][dump.rank][operator.name] = tensor, dump.path
-    for step, ranks in sorted(reduced.items()):
+    return sorted(reduced.items())
+
+
+@probe()
+def reduced_apart_on_one(view: View) -> Finding:
+    """After the exchange one rank alone of several has other gradients; all others have the same.
+
+    Parts of one model come in groups of one size, so that a rank that stands alone is no part.
+    """
+    agreed = 0
+    for step, ranks in _exchanged(view.run):
+        shared = set.intersection(*(set(g) for g in ranks.values()))
+        if len(ranks) < LEAST_RANKS or len(shared) < 2 or any(set(g) != shared for g in ranks.values()):
+            continue
+        if any(_figures(g[n][0]) is None for g in ranks.values() for n in shared):
+            continue
+        groups, name = _groups(ranks, shared)
+        if len(groups) == 2 and min(map(len, groups)) == 1:
+            rank = min(groups, key=len)[0]
+            said = name.partition(": ")[2] or name
+            return present(
+                f"at step {step} the gradients of rank {rank} after the exchange are others than those of the"
+                f" {len(ranks) - 1} other ranks, which agree ({said})",
+                value=rank,
+                step=step,
+                where=(Place(ranks[rank][name][1] or said, step=step, rank=rank),),
+                subject=Subject(said, step, rank),
+            )
+        if len(groups) > 1:
+            return unknown(f"at step {step} gradients are of {len(groups)} kinds: parts of one model?")
+        agreed += 1
+    if agreed:
+        return absent(f"gradients agree over ranks after the exchange, at {agreed} steps", value=agreed)
+    return unknown("gradients of three ranks after the exchange are not recorded")
+
+
+@probe()
+def reduced_apart(view: View) -> Finding:
+    """Gradients differ over ranks after they were exchanged, of weights that are equal over these ranks."""
+    if _layout(view.run):
+        return unknown("the model is split over devices: ranks hold different parts")
+    held = _held(view.run)
+    for step, ranks in _exchanged(view.run):
         weights = {r: held.get((step, True), {}).get(r, {}) for r in ranks}
         names = set.intersection(*(set(w) for w in weights.values()))
         if (

@@ -1,6 +1,7 @@
 """Records of an environment: reports of `torch.utils.collect_env`, version files of CANN and its driver.
 
-They give versions and the accelerator, never settings; a log that holds such a report is read as a log.
+They give versions and the accelerator, never settings; a log that holds such a report is read as a log. What
+`ascend-dmi --dg` found of the devices (as text or JSON) is told as an event.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ import re
 
 from ...engine.model import Scalar
 from ..files import RunFile
-from ..run import FileContent
+from ..run import Event, FileContent
 from . import Gives
 from .text import environment
 
 FORMAT = "environment"
 GIVES = Gives(
     title="Records of the environment",
-    files="`collect_env` reports, version files of CANN and its driver",
+    files="`collect_env` reports, version files of CANN and its driver, results of `ascend-dmi --dg`",
     lacks="Anything of the training itself.",
     environment="yes",
 )
@@ -34,6 +35,16 @@ _DRIVER = re.compile(r"(?:^|/)driver(?:/|_)|\bascendhal_version\b", re.IGNORECAS
 _FIRMWARE = re.compile(r"(?:^|/)firmware(?:/|_)|\bfirmware_version\b", re.IGNORECASE)
 _CANN_NAMES = re.compile(r"(?:version|ascend_\w+_install|install)\.(?:info|cfg)$", re.IGNORECASE)
 _CANN_VERSION = re.compile(r"^[ \t]*\[?version[ \t]*=[ \t]*\[?([\w.]+)", re.IGNORECASE | re.MULTILINE)
+# `ascend-dmi --dg`: items under "Hardware", each with a status behind it or below it (MindCluster ToolBox).
+_ITEM = re.compile(
+    r"(?<![\w-])[\"']?(driver|cann|device|network|signalQuality|hbm\w*|chipMemory\w*|bandwidth\w*|aiflops|aicore"
+    r"|aicpu|aiv|edp|tdp|nic|prbs)[\"']?\s*[:：]",
+    re.IGNORECASE,
+)
+_COMPUTES = re.compile(r"^(?:aicore|aicpu|aiv|hbm\w*|chipMemory\w*)$", re.IGNORECASE)
+_STATUS = re.compile(r"\b(?:PASS|HEALTH|SKIP|FAIL|(?:GENERAL|IMPORTANT|EMERGENCY)_WARN)\b")
+_WARNED = re.compile(r"\b(?:GENERAL|IMPORTANT|EMERGENCY)_WARN\b")
+LEAST_ITEMS = 2
 
 
 def sniff(file: RunFile) -> bool:
@@ -42,7 +53,40 @@ def sniff(file: RunFile) -> bool:
         return False
     if _CANN_NAMES.search(file.name):
         return _CANN_VERSION.search(file.head_text) is not None
-    return _is_report(file.head_text)
+    return _is_report(file.head_text) or len(_tested(file.head_text)) >= LEAST_ITEMS
+
+
+def _tested(text: str) -> list[tuple[int, str, str]]:
+    """What was tested of the hardware: where, the item, and all that is said of it; only with a status."""
+    if "Hardware" not in text or _STATUS.search(text) is None:
+        return []
+    start = text.index("Hardware")
+    found = list(_ITEM.finditer(text, start))
+    ends = [m.start() for m in found[1:]] + [len(text)]
+    told: list[tuple[int, str, str]] = []
+    for item, end in zip(found, ends, strict=True):
+        said = text[item.end() : end]
+        if told and item.group(1).lower() == "device" and re.match(r"\s*\d", said):  # which one it was
+            place, name, before = told.pop()
+            told.append((place, name, f"{before} device {said}"))
+        elif _STATUS.search(said) or not told:
+            told.append((item.start(), item.group(1), said))
+    return [t for t in told if _STATUS.search(t[2])]
+
+
+def _warnings(text: str, path: str) -> tuple[Event, ...]:
+    """Devices of which a test says that they compute wrong values."""
+    events = []
+    for place, name, said in _tested(text):
+        if _COMPUTES.match(name) and (found := _WARNED.search(said)) is not None:
+            words = re.sub(
+                r"[\s\"'{}\[\],:]+", " ", said[max(0, found.start() - 60) : found.end() + 120]
+            ).strip()
+            line = text.count("\n", 0, place) + 1
+            events.append(
+                Event("known-warning", path, line, text=f"{name}: {words}"[:300], data="device-test")
+            )
+    return tuple(events)
 
 
 def _is_report(text: str) -> bool:
@@ -56,8 +100,12 @@ def read(file: RunFile) -> FileContent:
     if _CANN_NAMES.search(file.name):
         found = _CANN_VERSION.search(text)
         facts = {f"version:{_part(file.path, text)}": found.group(1)} if found else {}
-    else:
+    elif _is_report(text):
         facts = _report(text)
+    elif _tested(text):
+        return FileContent(FORMAT, events=_warnings(text, file.path))
+    else:
+        facts = {}
     if not facts:
         raise ValueError("no version in it")
     return FileContent(FORMAT, facts=facts)

@@ -347,7 +347,8 @@ class _Walk:
 
 def _left(dump: Dump, start: Operator) -> list[Tensor]:
     """What the step leaves behind: the last forward result, and what later phases made."""
-    forward = [o for o in dump.operators if o.direction == "forward" and o.outputs and not o.module]
+    every = [o for o in dump.operators if o.direction == "forward" and o.outputs]
+    forward = [o for o in every if not o.module] or every  # a dump of whole modules holds nothing else
     found = list(forward[-1].outputs) if forward else []
     for operator in dump.operators:
         if operator.direction != "forward" and operator.order >= start.order:

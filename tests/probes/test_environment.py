@@ -214,3 +214,39 @@ def test_it_is_told(tmp_path: Path, benchmark: bool) -> None:
         len(said["known_defects"]) == 1 + benchmark
         and said["recorded"]["torch"]["file"] == "requirements.txt"
     )
+
+
+TESTED = """Summary:
+    Arch: aarch64
+Hardware:
+    driver:
+        HEALTH
+    signalQuality:
+        {network}
+    aicore:
+        {aicore}
+        device 5: aicore diagnosis failed
+    edp:
+        PASS
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "found"),
+    [
+        ({"network": "PASS", "aicore": "EMERGENCY_WARN"}, ["device-test"]),
+        ({"network": "GENERAL_WARN", "aicore": "PASS"}, []),  # a cable computes nothing
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_a_test_of_the_devices_found(
+    tmp_path: Path, status: dict[str, str], found: list[str], as_json: bool
+) -> None:
+    """`ascend-dmi --dg`, as text and as JSON."""
+    text = TESTED.format(**status)
+    if as_json:
+        items = {"aicore": {"status": status["aicore"], "device": 5}, "signalQuality": status["network"]}
+        text = json.dumps({"Summary": {"Arch": "aarch64"}, "Hardware": items}, indent=2)
+    (tmp_path / "environment_check.txt").write_text(text)
+    (tmp_path / "train.log").write_text("".join(f"step {s} loss {1 + 1 / (s + 1):.4f}\n" for s in range(50)))
+    assert [e.data for e in open_run(tmp_path).events] == found

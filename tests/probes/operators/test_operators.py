@@ -134,19 +134,21 @@ def test_dumps_of_equal_runs(tmp_path: Path) -> None:
     assert read(tmp_path)["deterministic-rerun-differs"].state.value == "absent"
 
 
-def test_dumps_beside_two_runs_of_one_program(tmp_path: Path) -> None:
-    """Dumps of equal runs are told by the number of the run, and folders beside the runs' belong to both."""
+@pytest.mark.parametrize("place", ["dump_run{}", "run{}/dump"])
+def test_dumps_of_two_runs_of_one_program(tmp_path: Path, place: str) -> None:
+    """Dumps of equal runs are told by the number of the run, beside the runs' folders or in them."""
     for k, last in ((1, 1.0), (2, 1.0 + 2e-7)):
         run(tmp_path / f"run{k}", None)
-        folder = tmp_path / f"dump_run{k}"
+        folder = tmp_path / place.format(k)
         folder.mkdir()
         for at, out in enumerate((X, X, X, X * np.float32(last))):
             stem = f"Conv2D.net_conv{at}.{30 + at}.5.162061269400000{at}"
             np.save(folder / f"{stem}.input.0.npy", X + np.float32(at))
             np.save(folder / f"{stem}.output.0.npy", out)
     found = read(tmp_path)
-    bits = other_bits(View(open_run(tmp_path)))
-    assert bits.state == "present" and "net_conv3" in bits.why
+    if place == "dump_run{}":
+        bits = other_bits(View(open_run(tmp_path)))
+        assert bits.state == "present" and "net_conv3" in bits.why
     assert found["deterministic-rerun-differs"].state.value == "present"
 
 

@@ -71,6 +71,8 @@ BAD = [("inf", "nan")]
         (("Log", [("2.0", "0.0")], BAD), "present"),
         (("Log", [("2.0", "-0.1")], BAD), "present"),
         (("Rsqrt", [("2.0", "0.0")], BAD), "present"),
+        (("RmsNorm", [("0.0", "0.0"), ("1.0", "1.0")], BAD), "present"),  # a spread of zero, and no floor
+        (("RmsNorm", [("3.0", "0.0"), ("1.0", "1.0")], BAD), "unknown"),
         (("RealDiv", [("0.0", "0.0"), ("9.0", "0.1")], BAD), "unknown"),  # the divisor is no zero
         (("RealDiv", [("2.0", "0.5"), ("9.0", "-1.0")], BAD), "unknown"),  # zero may lie between the two
         (("MatMul", [("60000.0", "0.0"), ("9.0", "0.0")], BAD), "absent"),

@@ -225,3 +225,24 @@ def test_gradients_after_the_exchange(
             (place / file).write_text(text)
 
     assert state(tmp_path, "reduced-gradients-differ", settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("gradients", "expected"),
+    [
+        ([0.5, 0.5, 0.7], "present"),
+        ([0.5, 0.5, 0.5], "absent"),
+        ([0.5, 0.6, 0.7], "unknown"),  # parts of one model?
+        ([0.5, 0.7], "unknown"),  # none stands alone of two
+    ],
+)
+def test_one_rank_alone_after_the_exchange(tmp_path: Path, gradients: list[float], expected: str) -> None:
+    for rank, norm in enumerate(gradients):
+        place = tmp_path / f"Nov21_13-07-05-rank{rank}-abc{rank}"
+        place.mkdir()
+        rows = (
+            f'0,{n},0,-{norm / 4},{norm / 4},0,{norm},0,0.0,"[8, 8]",torch.float32\n'
+            for n in ("a.weight", "b.weight")
+        )
+        (place / "grad_reduced_0-0.csv").write_text(MONITOR + "".join(rows))
+    assert state(tmp_path, "reduced-gradients-differ-on-one-rank") == expected
