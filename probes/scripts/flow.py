@@ -165,7 +165,7 @@ class Flow:
             calls += [(c, 0) for c in self._calls_of.get(owner, ())]
         calls += self._calls_behind.get(function, [])
         for call, bound in calls:
-            if function in self.source.above(call):
+            if function in self.source.above(call) or (method and self._of_another(call, function)):
                 continue
             named = next((k.value for k in call.keywords if k.arg == node.id), None)
             place = (at - 1 if method else at) - bound
@@ -174,6 +174,29 @@ class Flow:
             elif 0 <= place < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args):
                 found.append(call.args[place])
         return found
+
+    def _of_another(self, call: ast.Call, function: Function) -> bool:
+        """Whether another class's method of the same name is called: `vocab.decode(ids)`, `net.decode(y)`."""
+        alike = self.functions.get(function.name, [])
+        if len(alike) < 2 or not isinstance(call.func, ast.Attribute) or function.name == "__init__":
+            return False
+        if call not in self._receivers:
+            self._receivers[call] = None  # what asks for itself on the way is not known
+            owner = call.func.value
+            self._receivers[call] = self.class_around(call) if _is_self(owner) else self.made(owner)
+        held = self._receivers[call]
+        mine = self.class_around(function)
+        if held is None or mine is None or held is mine or not any(f in held.body for f in alike):
+            return False
+        bases = [
+            {last_name(b) for b in one.bases if last_name(b) in self.source.classes} for one in (held, mine)
+        ]
+        return not any(bases)  # a method may be one of a class that is derived from the other
+
+    @cached_property
+    def _receivers(self) -> dict[ast.Call, ast.ClassDef | None]:
+        """The classes of the objects whose methods are called, as far as they were asked for."""
+        return {}
 
     @cached_property
     def _calls_of(self) -> dict[ast.ClassDef, list[ast.Call]]:
@@ -228,7 +251,7 @@ class Flow:
             if mine:
                 return mine
         elif name in self.functions:
-            return self.functions[name]
+            return [f for f in self.functions[name] if not self._of_another(call, f)]
         made = self.made(call.func)
         if made is None:
             return [f for f, _ in runs(self, call.func)]

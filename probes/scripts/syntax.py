@@ -274,8 +274,13 @@ class Script:
     @cached_property
     def trains_by_trainer(self) -> bool:
         """Say whether a trainer object runs the training step: `Trainer(...)` with `.fit()` or `.train()`."""
-        built = any(last_name(c.func).endswith("Trainer") for c in self.calls)
+        built = any(last_name(c.func).endswith("Trainer") and not self._is_own(c) for c in self.calls)
         return bool(self.loss_methods) or (built and bool(self.named("fit", "train")))
+
+    def _is_own(self, call: ast.Call) -> bool:
+        """A class of the script that derives from nothing is made: `class Trainer:` holds its own loops."""
+        made = self.classes.get(last_name(call.func))
+        return made is not None and all(last_name(b) in ("object", "ABC", "Generic") for b in made.bases)
 
     @cached_property
     def trains(self) -> bool:

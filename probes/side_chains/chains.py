@@ -218,6 +218,8 @@ def _columns_rewritten(run: Evaluator, held: Term) -> Step | None:
     if not isinstance(node, ast.Subscript) or len(held.args) != 3:
         return None
     places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if _is_columns(held.args[1]):
+        return _of_columns(run, held)
     if not any(isinstance(p, ast.Slice) for p in places):
         return None
     value = held.args[2]
@@ -228,6 +230,52 @@ def _columns_rewritten(run: Evaluator, held: Term) -> Step | None:
         return None
     told = [f"{s.name} {_rounded(s.figures)}" if s.figures is not None else s.name for s in made]
     return Step("value", f"[{unparse(node.slice)}] {' '.join(told)}", node)
+
+
+def _is_columns(place: Term) -> bool:
+    """`"fee"`, or a list of such names."""
+    return _is_text(place) or (place.head == "tuple" and bool(place.args) and all(map(_is_text, place.args)))
+
+
+def _of_columns(run: Evaluator, held: Term) -> Step | None:
+    """`table[cols] = scaler.transform(table[cols])`: one step that is done to columns of a table.
+
+    Columns that a script adds to its table are left aside: they may be answers.
+    """
+    before, place, value = held.args
+    own = run.item(before, place, held.node)
+    if own.head != "item" and _steps_between(run, None, own) is None:
+        return None  # a column that the script adds
+    made = _steps_between(run, own, value)
+    if not made or any(s.kind not in ("value", "figures", "lookup", "counts") for s in made):
+        return None
+    told = next((s for s in made if s.kind in ("lookup", "counts")), made[0])
+    if told.kind == "figures" or (told.kind == "value" and len(made) > 1):
+        names = [f"{s.name} {_rounded(s.figures)}" if s.figures is not None else s.name for s in made]
+        return Step("value", f"[{_columns_named(place)}] {' '.join(names)}", held.node)
+    if told.kind == "value":
+        return Step("value", f"[{_columns_named(place)}] {told.name}", held.node, told.rest, told.kw)
+    return Step(told.kind, told.name, held.node, told.rest, told.kw)
+
+
+def _steps_between(run: Evaluator, first: Term | None, last: Term) -> list[Step] | None:
+    """The steps from one value (without one: from any column) to another; None where none lead there."""
+    found: list[Step] = []
+    for _ in range(40):
+        run.tick()
+        if last.key == first.key if first is not None else last.head == "item" and _is_columns(last.args[1]):
+            return _folded(found[::-1])
+        inner, step = _one_back(run, last)
+        if step is not None:
+            found.append(step)
+        if inner is None:
+            return None
+        last = inner
+    return None
+
+
+def _columns_named(place: Term) -> str:
+    return " ".join(str(t.value) for t in (place.args or (place,)))
 
 
 def _rounded(told: Figures) -> str:
@@ -305,6 +353,8 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     if name in _COMPARE_SETS:
         return None, None
     main, rest = args[0], args[1:]
+    if name in ("map", "replace") and rest and _is_table(rest[0]):
+        return main, Step("lookup", "[]", node, rest[:1])
     later = [a for a in args[1:] if a.sampled]
     if later and not main.sampled:
         main, rest = later[0], tuple(a for a in args if a is not later[0])
@@ -312,7 +362,7 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
         main, rest = args[1], (args[0], *args[2:])
     if name in ("apply", "map", "cond") and rest and rest[-1].head == "func":
         return apply(run, rest[-1], (main,), node), None
-    if name in ("map", "replace", "get") and rest and _is_table(rest[0]):
+    if name == "get" and rest and _is_table(rest[0]):
         return main, Step("lookup", "[]", node, rest[:1])
     if name in ("take", "gather", "index_select") and rest and _is_list_of_numbers(args[0]):
         return args[-1], Step("lookup", "[]", node, args[:1])

@@ -40,6 +40,8 @@ _FIGURES = re.compile(
     r"cm|matrix|curve|curves|meter|tracker|callback|callbacks|state|stats|rng|generator|key|keys|model|net)(?:_|$)"
 )
 
+_ONE_NUMBER = ("call:int", "call:round", "call:len", "call:floor", "call:ceil")
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -238,6 +240,8 @@ def _named(names: dict[str, Term]) -> list[Pair]:
         told = side(name)
         if told is None or (value.head == "func" and not stem(name)) or _FIGURES.search(stem(name)):
             continue
+        if value.head in _ONE_NUMBER:
+            continue  # `i_train, i_val = int(0.7 * n), int(0.85 * n)`: where parts are cut, no rows
         if told:
             mine[stem(name)] = (name, value)
         else:

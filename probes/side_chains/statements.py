@@ -130,12 +130,24 @@ class Statements(Machine):
         rounds = list(over.args) if over.head == "tuple" and 0 < len(over.args) <= 16 else []
         if not rounds:
             rounds = [self.each(over, node.iter)]
-        for one in rounds:
+        named = node.iter.elts if isinstance(node.iter, (ast.Tuple, ast.List)) else []
+        for i, one in enumerate(rounds):
             self.assign(node.target, one, env)
             out, _ = self._side(node.body, env)
             if out is not None:
                 return out
+            if len(named) == len(rounds) and isinstance(node.target, ast.Name):
+                self._changed_in_place(named[i], one, env.names.get(node.target.id), env)
         return None
+
+    def _changed_in_place(self, place: ast.expr, before: Term, after: Term | None, env: Env) -> None:
+        """`for part in (train, test): part["fee"] = f(part["fee"])` changes `train` and `test` themselves."""
+        inner = after
+        while inner is not None and inner.head == "setitem" and inner.key != before.key:
+            inner = inner.args[0]
+        if isinstance(place, ast.Name) and after is not None and inner is not None:
+            if inner.key == before.key:
+                env.names[place.id] = after
 
     def _alone(self, node: ast.expr, env: Env) -> None:
         """A call for what it changes: `names.append(x)`, `scaler.fit(x)`, `x.sub_(mean)`."""

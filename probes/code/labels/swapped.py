@@ -90,3 +90,68 @@ def _with_inputs(source: Script, node: ast.Assign, whole: str) -> bool:
             if unparse(place.slice) == rows or unparse(other).replace(unparse(place.value), "_") == text:
                 return True
     return False
+
+
+_MOVES = ("roll", "flip", "flipud", "permutation", "sample", "shuffle", "shuffled")
+_BARE = ("values", "to_numpy", "tolist", "array", "reset_index", "to_list")
+
+
+def field_moved(source: Script) -> Finding | None:
+    """`self.points = np.roll(self.points, 1, axis=0)`, `train[TARGET] = train[TARGET].sample(frac=1).values`.
+
+    A field or column of targets gets another order of rows, and no other field or column gets the same one.
+    """
+    seen: ast.AST | None = None
+    names = targets(source)
+    for node in source.of(ast.Assign):
+        target = node.targets[0]
+        column = isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice)
+        if not (column or isinstance(target, ast.Attribute)) or base(target) not in names:
+            continue
+        seen = seen or node
+        call = next((c for c in of(node.value, ast.Call) if last_name(c.func) in _MOVES), None)
+        if call is None or not _moves_rows(node.value, call):
+            continue
+        moved = _moved_by(call)
+        if moved is None or not (base(moved) in names or unparse(moved) == unparse(target)):
+            continue
+        scope = source.function_around(node) or source.tree
+        alike = [
+            c for c in of(scope, ast.Call) if last_name(c.func) == last_name(call.func) and c is not call
+        ]
+        if not alike:
+            return at(source, node, "labels are put into another order than their samples")
+    return ok(source, seen, "no labels are moved alone") if seen is not None else None
+
+
+def _moved_by(call: ast.Call) -> ast.expr | None:
+    """What is moved: `np.roll(y, 1)`, `y.flip(0)`, `frame["y"].sample(frac=1)`."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    plain = isinstance(owner, ast.Name) and (
+        owner.id in ("np", "torch", "random", "jnp") or "rng" in owner.id
+    )
+    made = isinstance(owner, (ast.Call, ast.Attribute)) and is_random_source(owner)
+    return (call.args[0] if call.args else None) if owner is None or plain or made else owner
+
+
+def is_random_source(node: ast.expr) -> bool:
+    """`np.random`, `np.random.default_rng(0)`, `random.Random(3)`."""
+    return re.search(r"\brandom\b|default_rng|RandomState|Random\(|\brng\b", unparse(node)) is not None
+
+
+def _moves_rows(value: ast.expr, call: ast.Call) -> bool:
+    """Along the first axis; what pandas draws is put back by its index unless that is taken off."""
+    name = last_name(call.func)
+    if name == "sample":
+        whole = any(k.arg == "frac" and unparse(k.value) in ("1", "1.0") for k in call.keywords)
+        text = unparse(value)
+        return whole and any(re.search(rf"\b{b}\b", text) for b in _BARE)
+    axes = [k.value for k in call.keywords if k.arg in ("axis", "dim", "dims")]
+    if not axes and name in ("roll", "flip"):
+        method = isinstance(call.func, ast.Attribute) and unparse(call.func.value) not in (
+            "np",
+            "torch",
+            "jnp",
+        )
+        axes = list(call.args[(1 if name == "roll" else 0) if method else (2 if name == "roll" else 1) :])
+    return not axes or unparse(axes[0]) in ("0", "(0,)", "[0]")

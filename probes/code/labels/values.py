@@ -17,7 +17,7 @@ from ..splits.handed_apart import lists_apart
 from ..splits.slipped import permuted_alone, rows_handed_apart
 from ..tensorflow.data import shuffled_in_place_alone
 from .batch import drawn_anew, moved_alone
-from .swapped import swapped
+from .swapped import field_moved, swapped
 
 
 @probe()
@@ -32,6 +32,7 @@ def labels_permuted_alone(view: View) -> Finding:
             shuffled_in_place_alone,
             rows_handed_apart,
             permuted_alone,
+            field_moved,
             shows("labels-apart"),
         ),
         "the scripts do not reorder labels",
@@ -217,6 +218,7 @@ _DRAWS = (
     "choices",
     "random",
     "rand",
+    "uniform",
 )
 
 

@@ -34,8 +34,8 @@ def base(node: ast.AST) -> str:
     """The name that an expression is about: `self.words[i].to(device)` -> "words"."""
     while True:
         if isinstance(node, ast.Subscript):
-            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-                return node.slice.value.lower()
+            if (column := _column(node)) is not None:
+                return column
             node = node.value
         elif isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute) and not _library(node.func.value):
@@ -51,6 +51,18 @@ def base(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr.lower()
     return node.id.lower() if isinstance(node, ast.Name) else ""
+
+
+def _column(node: ast.Subscript) -> str | None:
+    """`table["left"]`, `table[TARGET]`, `table.loc[rows, TARGET]`: a column by its name, or a name for it."""
+    place = node.slice
+    if isinstance(place, ast.Tuple) and place.elts and last_name(node.value) in ("loc", "at"):
+        place = place.elts[-1]
+    if isinstance(place, ast.Constant) and isinstance(place.value, str):
+        return place.value.lower()
+    if isinstance(place, ast.Name) and place.id.isupper() and TARGET_WORDS.search(place.id.lower()):
+        return place.id.lower()
+    return None
 
 
 _LIBRARIES = (
@@ -121,7 +133,41 @@ def targets(source: Script) -> frozenset[str]:
         name = last_name(node).lower()
         if TARGET_WORDS.search(name) or name.endswith(("_y", "labels", "targets")):
             found.add(name)
+    found |= set(_kept_as(source, found))
     return frozenset(n for n in found if n and not INPUT_WORDS.search(n) and n not in ("ids", "tokens"))
+
+
+def _kept_as(source: Script, known: set[str]) -> Iterator[str]:
+    """Columns and fields that a data set takes its targets of: `self.y = tensor(frame["left"].values)`.
+
+    Also `pts = self.points[i].copy()` in a `__getitem__` that hands `pts` out last.
+    """
+    for owner in source.classes.values():
+        methods = {f.name: f for f in owner.body if isinstance(f, ast.FunctionDef)}
+        if "__getitem__" not in methods:
+            continue
+        last = {base(o.value.elts[-1]) for o in of(methods["__getitem__"], ast.Return)
+                if isinstance(o.value, ast.Tuple) and len(o.value.elts) > 1} & known  # fmt: skip
+        for node in of(owner, ast.Assign):
+            target, value = node.targets[0], node.value
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs = list(zip(target.elts, value.elts, strict=False))
+            for one, taken in pairs:
+                if isinstance(one, (ast.Name, ast.Attribute)) and base(one) in last:
+                    yield from _place(source, taken)
+
+
+def _place(source: Script, value: ast.expr) -> Iterator[str]:
+    """A column of a table, or an item of a field: `torch.tensor(frame["left"].values)`, `self.points[i]`."""
+    places = [s for s in of(value, ast.Subscript) if not isinstance(s.slice, ast.Slice)]
+    if len(places) == 1:
+        if _column(places[0]) is not None or unparse(places[0].value).startswith("self."):
+            yield base(places[0])
+        for node in source.tree.body:
+            if isinstance(node, ast.Assign) and unparse(node.targets[0]) == unparse(places[0].slice):
+                if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+                    yield node.value.value.lower()
 
 
 def are_targets(name: str) -> bool:

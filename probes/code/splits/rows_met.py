@@ -51,6 +51,8 @@ def sided(source: Script) -> tuple[Sided, ...]:
     for one in names_given(source):
         if one.name in called:
             continue  # a model or a scaler that was fitted on rows, and none of them
+        if _made_into_another(source, one.node.value):
+            continue
         told = _side(one.name.split(".")[-1])
         if _NO_ROWS.search(one.name) or _EVERY.search(one.name) or not one.rows.rows:
             continue
@@ -65,6 +67,26 @@ def sided(source: Script) -> tuple[Sided, ...]:
     found += _under_keys(source)
     developed = development_names(source)
     return tuple(p for p in found if p.learns or not (p.name in developed or _divided_again(p, found)))
+
+
+def _made_into_another(source: Script, value: ast.expr) -> bool:
+    """`words = Vocab(texts)` of a plain class that gives no rows back: a table of words, a scaler."""
+    owner = source.classes.get(last_name(value.func)) if isinstance(value, ast.Call) else None
+    if owner is None or any(last_name(b) != "object" for b in owner.bases):
+        return False
+    return not any(isinstance(f, ast.FunctionDef) and f.name in _GIVES_ROWS for f in owner.body)
+
+
+_GIVES_ROWS = (
+    "__getitem__",
+    "__iter__",
+    "__next__",
+    "__call__",
+    "batches",
+    "batch",
+    "get_batch",
+    "next_batch",
+)
 
 
 def _under_keys(source: Script) -> Iterator[Sided]:

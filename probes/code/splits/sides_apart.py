@@ -63,7 +63,8 @@ def labels_apart(source: Script) -> Finding | None:
 def numbered_apart(source: Script, labels: bool) -> Finding | None:
     """Classes (`labels`), or words and categories, are numbered by a table of their own on either side."""
     for one in differences(source):
-        if one.kind == "numbering" and (one.label and not _of_words(source, one)) == labels:
+        classes = (one.label or _of_column(source, one)) and not _of_words(source, one)
+        if one.kind == "numbering" and classes == labels:
             return _finding(source, one)
     return None
 
@@ -71,6 +72,15 @@ def numbered_apart(source: Script, labels: bool) -> Finding | None:
 def _of_words(source: Script, one: Apart) -> bool:
     """The table is named after words, though labels stand beside them: `vocabulary = {w: i ...}`."""
     return any(is_table_of_words(source, n) for n in (one.train, one.held) if n is not None)
+
+
+def _of_column(source: Script, one: Apart) -> bool:
+    """Categories of a table's column are numbered in place: `part["plan"] = part["plan"].map(numbers)`."""
+    nodes = [n for n in (one.train, one.held) if n is not None]
+    return any(
+        isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Subscript)
+        for s in (source.statement(n) for n in nodes)
+    )
 
 
 def _of_classes(one: Apart) -> bool:

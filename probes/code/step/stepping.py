@@ -187,7 +187,8 @@ def _never_steps(source: Script, one: Round) -> Finding | None:
     ]
     if not clears or not one.repeated or imports_locals(source):
         return None
-    if any(n in one.nodes for n in (*source.steps, *source.named("step"))) or may_update(source, one):
+    steps = [c for c in source.named("step") if not _MOVES_NO_WEIGHT.search(source.owner(c).lower())]
+    if any(n in one.nodes for n in (*source.steps, *steps)) or may_update(source, one):
         return None
     if any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in one.nodes):
         return None  # the weights may be moved by hand

@@ -234,7 +234,7 @@ SCALE = "    part[columns] = (part[columns] - mean) / std\n"
         (FIGURES + "for part in (train, test):\n    part[columns] -= mean\n", P),
         (FIGURES + "for part in (train, val, test):\n" + SCALE, A),
         (FIGURES + "for part in (train, test):\n    print(part[columns])\n", U),
-        (FIGURES + "for part in (val, test):\n" + SCALE, U),
+        (FIGURES + "for part in (val, test):\n" + SCALE, P),
     ],
 )
 def test_a_loop_over_the_splits_leaves_none_out(body: str, expected: str) -> None:
