@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..config.values import number_of
 from ..registry import Finding, View, absent, present, probe, unknown
 from .common import losses_agree, other_rate, places_of, same_batches
 from .compare import pair
+
+LEAST_COUNT = 3  # batches: what is twice the benchmark's may have many reasons
+NEAR = 0.1  # of the logarithm of a ratio: what is meant is the number itself
 
 
 @probe("grad_norm", "benchmark:grad_norm")
@@ -40,12 +44,23 @@ def grad_norm_scaled(view: View, ratio: float, points: int = 6) -> Finding:
         return absent(text, **rest)
     if spread > 0.5 * abs(middle):
         return absent(f"{text}, but the ratio is not steady", **rest)
+    count = _count_of(view, factor)
+    if count and error < NEAR / 2:
+        return present(f"{text}, and {count}", step=float(found.x[0]), where=places_of(found, 0), **rest)
     agree = losses_agree(view, 0.3, 0.1)
     if agree is None:
         return unknown(f"{text}; the losses cannot be compared", **rest)
     if not agree:
         return absent(f"{text}, and the losses differ too", **rest)
     return present(f"{text}; the losses agree", step=float(found.x[0]), where=places_of(found, 0), **rest)
+
+
+def _count_of(view: View, factor: float) -> str:
+    """In words, that the factor is the count of accumulated batches: such steps leave no loss that agrees."""
+    count = number_of(view.run, "gradient_accumulation_steps")
+    if count is None or count < LEAST_COUNT or abs(np.log(factor / count)) >= NEAR:
+        return ""
+    return f"the gradients of {count:g} batches are accumulated"
 
 
 @probe("grad_norm", "benchmark:grad_norm", "train/loss", "benchmark:train/loss")

@@ -11,7 +11,8 @@ from typing import Any
 
 from ...engine.model import Place, State
 from .. import settings as names
-from ..config.values import number_of, scalar_of
+from ..config.values import number_of, scalar_of, value_of
+from ..config.versions import tf32
 from ..curves.learning_rate import logged_warmup
 from ..events import unfinished
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
@@ -448,3 +449,19 @@ def other_task(view: View, many: int, share: float) -> Finding:
     if len(recipe) >= many and differing < len(recipe) / 2:
         return absent(f"{len(recipe) - differing} of {len(recipe)} settings that both record are equal")
     return unknown("neither classes nor vocabulary, model or data are recorded on both sides")
+
+
+@probe("benchmark")
+def products_rounded_here_alone(view: View) -> Finding:
+    """Products of fp32 run in TF32 or hf32 here, and are not known to do so in the benchmark."""
+    mine = tf32(View(view.run, None))
+    theirs = tf32(View(view.benchmark, None)) if view.benchmark is not None else None
+    if theirs is None or mine.state is State.UNKNOWN:
+        return unknown(mine.why)
+    if value_of(view.run, "precision") not in (None, "fp32"):
+        return unknown("the number format is no fp32")
+    if mine.state is State.ABSENT or theirs.state is State.PRESENT:
+        return absent(mine.why if mine.state is State.ABSENT else f"{theirs.why} in the benchmark, too")
+    if theirs.state is State.UNKNOWN and not view.benchmark.raw_settings:
+        return unknown("no settings of the benchmark are recorded")
+    return present(f"{mine.why}, and nothing of the kind in the benchmark", where=mine.where)

@@ -7,13 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..files import RunFile, walk
-from . import arrays, mindspore, msprobe, precision_tool, ptdbg, torch_h5
+from . import arrays, atb, mindspore, msprobe, precision_tool, ptdbg, torch_h5
 from .model import Dump
 
 MAX_FILES = 400_000  # one file per tensor: a dump of a large model has more files than a run
 
 Finder = Callable[[Mapping[str, RunFile]], Iterator[Dump]]
-FINDERS: tuple[Finder, ...] = (msprobe.find, mindspore.find, precision_tool.find, torch_h5.find, ptdbg.find)
+FINDERS: tuple[Finder, ...] = (
+    msprobe.find,
+    mindspore.find,
+    precision_tool.find,
+    torch_h5.find,
+    ptdbg.find,
+    atb.find,
+)
 
 
 def detect(path: Path) -> list[Dump]:

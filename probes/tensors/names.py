@@ -6,6 +6,7 @@ import re
 
 from ..files import RunFile
 from ..readers.msprobe_monitor import is_second
+from .atb import is_atb
 from .ptdbg import is_ptdbg
 from .sheet import peek
 from .torch_h5 import is_torch_h5
@@ -47,7 +48,7 @@ def is_anchor(file: RunFile) -> bool:
         return True
     if file.suffix == ".npy":
         return _ANCHORS.match(file.name) is not None
-    if is_torch_h5(file):
+    if is_torch_h5(file) or is_atb(file):
         return True
     try:
         return _by_content(file)
@@ -87,8 +88,10 @@ def is_comparison(file: RunFile) -> bool:
     if file.suffix not in (".csv", ".xlsx"):
         return False
     header = peek(file) if file.suffix == ".xlsx" else file.head_text.partition("\n")[0]
-    return ("NPU Name" in header and "Bench Name" in header) or (
-        "TensorIndex" in header and "CosineSimilarity" in header
+    return (
+        ("NPU Name" in header and "Bench Name" in header)
+        or ("TensorIndex" in header and "CosineSimilarity" in header)
+        or all(name in header for name in ("golden_data_path", "my_data_path", "cosine_similarity"))
     )
 
 

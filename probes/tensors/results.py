@@ -1,4 +1,4 @@
-"""Comparison results of other tools, judged again: msprobe's CSV and XLSX, precision_tool's and CANN's CSV.
+"""Comparison results of other tools, judged again: msprobe, precision_tool, CANN, msit (CSV, XLSX).
 
 Both generations of each. Columns are found by name; their verdicts ("pass", "Yes") are not believed. Layout:
 FORMATS-ASCEND B1 and B3.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...engine.model import DumpComparison, Scalar, TensorFigures
 from ..files import RunFile, walk
-from . import mindspore, msprobe, ptdbg
+from . import atb, mindspore, msprobe, ptdbg
 from .compare import DEFAULTS, Judge, NotADump, Options, Walk, conclude
 from .judge import Pair
 from .knowledge import knowledge
@@ -174,6 +174,8 @@ def _reader(header: list[str]) -> _Make | None:
         at.setdefault(name.strip("﻿"), number)
     if {"NPU Name", "Bench Name"} <= set(at):
         return lambda cells: _of_msprobe(_Cells(at, cells))
+    if {"golden_data_path", "my_data_path", "cosine_similarity"} <= set(at):
+        return lambda cells: _of_msit(_Cells(at, cells))
     left = next((n for n in ("LeftOp", "NPUDump") if n in at), None)
     right = next((n for n in ("RightOp", "GroundTruth") if n in at), None)
     if left and right and "TensorIndex" in at:
@@ -302,6 +304,44 @@ def _of_cann(row: _Cells, left: str, right: str) -> _Row | None:
             mean_rel=row.number("MeanRelativeError"),
         )
     return _Row(mine, theirs, Pair(*tensors), figures, kind=row.text("OpType"))
+
+
+def _of_msit(row: _Cells) -> _Row | None:
+    """A row of `msit llm compare`: both sides by the paths of their tensors."""
+    paths = (row.text("my_data_path"), row.text("golden_data_path"))
+    places = [atb.place(path) for path in paths]
+    mine, theirs = places
+    if mine is None and theirs is None:
+        return None
+    tensors = [
+        Tensor(
+            *place,
+            _type(row.text(f"{side}_dtype")),
+            tuple(int(n) for n in re.findall(r"\d+", row.text(f"{side}_shape"))),
+            statistics=Statistics(*(row.number(f"{side}_{what}_value") for what in ("min", "max", "mean"))),
+        )
+        if place is not None
+        else None
+        for side, place in zip(("my", "golden"), places, strict=True)
+    ]
+    cosine, figures = row.number("cosine_similarity"), None
+    if cosine is not None and not math.isnan(cosine):
+        relative = row.number("relative_euclidean_distance")
+        figures = TensorFigures(
+            cosine=cosine,
+            relative=relative if relative is not None else _angle(cosine),
+            max_abs=row.number("max_absolute_error"),
+            mean_abs=row.number("mean_absolute_error"),
+            max_rel=row.number("max_relative_error"),
+            mean_rel=row.number("mean_relative_error"),
+        )
+    return _Row(
+        mine[0] if mine else "",
+        theirs[0] if theirs else "",
+        Pair(*tensors),
+        figures,
+        kind=atb.kind_of(mine[0]) if mine else "",
+    )
 
 
 def _angle(cosine: float) -> float:

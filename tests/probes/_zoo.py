@@ -13,7 +13,7 @@ import yaml
 from numpy.typing import NDArray
 
 import traindoctor
-from traindoctor.engine.model import Reading, State, Symptom
+from traindoctor.engine.model import Reading, RunInfo, State, Symptom
 from traindoctor.probes.readings import all_probes
 from traindoctor.probes.registry import View, collect
 from traindoctor.probes.run import Event, Run
@@ -805,6 +805,20 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         ),
         "loss-starts-at-minus-chance",
         "loss-bottomless-from-start",
+    )
+    words = np.concatenate([np.linspace(10.8, 7.4, 40), np.full(360, 7.4)])
+    add(
+        "token frequencies",
+        run(
+            [
+                series("train/loss", noisy(rng, words, 0.004)),
+                series("learning_rate", np.minimum(1, np.arange(1, 401) / 50) * 1e-2),
+            ],
+            {"vocab_size": 50000},
+            info=RunInfo("run", context={"inputs": "tokens"}),
+        ),
+        "loss-at-token-frequencies",
+        without=("loss-diverges",),
     )
     twice = noisy(rng, 1.461 + 0.04 + (2.3026 - 1.5) * np.exp(-8 * t), 0.004)
     add(

@@ -143,6 +143,10 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("epochs-above-benchmark", "present", {"epochs": 300}, {"epochs": 90}),
     ("epochs-above-benchmark", "absent", {"epochs": 90}, {"epochs": 90}),
     ("epochs-above-benchmark", "unknown", {}, {"epochs": 90}),
+    ("tf32-here-alone", "present", {"allow_hf32": True}, {"lr": 0.1}),
+    ("tf32-here-alone", "absent", {"allow_hf32": True}, {"allow_tf32": True}),
+    ("tf32-here-alone", "absent", {"allow_hf32": False}, {"lr": 0.1}),
+    ("tf32-here-alone", "unknown", {"allow_hf32": True, "bf16": True}, {"bf16": True}),
     ("precision-differs", "present", {"fp16": True}, {"bf16": True}),
     ("precision-differs", "absent", {"fp16": True}, {"precision": "16-mixed"}),
     ("precision-differs", "unknown", {"fp16": True}, {}),
@@ -583,6 +587,12 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("grad-norm-scaled", "present", run(curves(0, scale=0.33)), BENCH),
     ("grad-norm-scaled", "absent", run(curves(0)), BENCH),
     ("grad-norm-scaled", "absent", run(curves(0, np.maximum(MINE, 1.5) * 2, scale=0.33)), BENCH),
+    (
+        "grad-norm-scaled",
+        "present",  # a step that is off by the number of batches leaves no loss that agrees
+        run(curves(0, np.maximum(MINE, 1.5) * 2, scale=8.0), {"gradient_accumulation_steps": 8}),
+        BENCH,
+    ),
     ("grad-norm-scaled", "unknown", run(curves(0)[:3]), BENCH),
     (
         "grad-norm-scaled",

@@ -339,3 +339,30 @@ def test_a_little_off_on_one_rank(tmp_path: Path) -> None:
         file.write_text(file.read_text().replace("bfloat16", "float32"))
     one = ("operator-bad-on-one-rank", "operator-far-off-on-one-rank")
     assert states(tmp_path, *one) == ["present", "absent"]
+
+
+MSIT = (
+    "token_id,data_id,golden_data_path,golden_dtype,golden_shape,my_data_path,my_dtype,my_shape,"
+    "cosine_similarity,max_relative_error,relative_euclidean_distance\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("cosines", "found"),
+    [
+        ([0.99998, 0.99997, 0.81], ["unknown", "present"]),
+        (
+            [0.99996, 0.99997, 0.99995],
+            ["unknown", "absent"],
+        ),  # inputs are not recorded, and rounding adds up
+    ],
+)
+def test_a_table_of_msit(tmp_path: Path, cosines: list[float], found: list[str]) -> None:
+    rows = [
+        f"0,{n},/g/tensors/0_1/0/model.layers.{n}/output_0.pth,torch.float16,[4],"
+        f"/n/tensors/0_2/0/{n}_Decoder_layer/3_SelfAttentionOperation/after/outtensor0.bin,torch.float16,[4],"
+        f"{cosine},0.01,{(2 - 2 * cosine) ** 0.5}\n"
+        for n, cosine in enumerate(cosines)
+    ]
+    (tmp_path / "msit_cmp_report_1.csv").write_text(MSIT + "".join(rows))
+    assert states(tmp_path, "operator-compare-bad", "operator-cosine-falls") == found

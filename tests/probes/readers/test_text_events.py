@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from traindoctor.probes.readers import text_log
+from traindoctor.probes.readers.text.label_lists import all_masked
 
 from ._text import events, file_of, points, read
 
@@ -353,3 +354,18 @@ def test_a_text_without_metrics_is_read_for_what_the_device_says(tmp_path: Path)
     """The figures of a device are taken only where they tell of a fault."""
     assert text_log.sniff(file_of(tmp_path, "NPU 5\nHBM multi bit ecc error count: 3\n", "npu-smi.txt"))
     assert not text_log.sniff(file_of(tmp_path, "NPU 5\nHBM multi bit ecc error count: 0\n", "npu-smi.txt"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "found"),
+    [
+        ("label_ids:\n[-100, -100, -100, -100, -100]\nlabels:\n", ["all-labels-masked"]),
+        ("labels: tensor([[-100, -100, -100, -100]])\n", ["all-labels-masked"]),
+        ("label_ids:\n[-100, -100, -100, 77, 2]\n", []),
+        ("input_ids:\n[5, 6, 7, 8, 9]\n", []),
+    ],
+)
+def test_a_sample_whose_labels_are_all_masked(labels: str, found: list[str]) -> None:
+    """Printed before training, below its inputs, whose line looks the same."""
+    text = f"input_ids:\n[11, 12, 13, 14, 15]\n{labels}step 1 loss 2.0\nstep 2 loss 1.9\n"
+    assert [e.data for e in all_masked(text.encode(), "train.log")] == found

@@ -270,3 +270,45 @@ def test_a_norm_that_is_no_number_tells_what_extremes_leave_out(tmp_path: Path) 
     found = examine(statistics(tmp_path, {"Add:a-op0:input": x, "Add:a-op0:output": bad}))
 
     assert found.first is not None and "NaN" in found.first.outputs[0]
+
+
+def atb(folder: Path, name: str, array: Any, code: int = 0) -> None:
+    """A tensor as ATB writes it: lines of text, then the elements."""
+    folder.mkdir(parents=True, exist_ok=True)
+    raw, dims = array.tobytes(), ",".join(map(str, array.shape))
+    head = f"format=2\ndtype={code}\ndims={dims}\n$Version=1.0\n$Object.data=0,{len(raw)}\n$End=1\n"
+    (folder / name).write_bytes(head.encode() + raw)
+
+
+def transformer(root: Path, off: float = 1.0) -> Path:
+    for order, (kind, factor) in enumerate((("RmsNorm", 1.0), ("SelfAttention", off), ("Linear", 1.0))):
+        folder = root / "data" / "0_39943" / "2" / "10_Decoder_layer" / f"{order}_{kind}Operation"
+        atb(folder / "before", "intensor0.bin", X)
+        atb(folder / "after", "outtensor0.bin", (X * np.float32(factor)).astype(np.float16), 1)
+    return root
+
+
+def test_a_dump_of_atb(tmp_path: Path) -> None:
+    (dump,) = detect(transformer(tmp_path))
+    assert (dump.format, dump.rank, dump.step, dump.notes) == ("atb-dump", 0, 2, ())
+    assert [(o.name, o.kind) for o in dump.operators][1] == (
+        "10_Decoder_layer/1_SelfAttentionOperation",
+        "SelfAttention",
+    )
+    assert np.array_equal(values(dump.operators[0].inputs[0]), X.ravel())
+    assert dump.operators[0].outputs[0].dtype == "float16"
+
+
+def test_dumps_of_atb_are_compared(tmp_path: Path) -> None:
+    found = compare(transformer(tmp_path / "a", 1.5), transformer(tmp_path / "b"))
+    assert found.kind == "operator" and found.first is not None and "SelfAttention" in found.first.name
+
+
+def test_a_damaged_dump_of_atb(tmp_path: Path) -> None:
+    file = next(transformer(tmp_path).rglob("1_*/after/*.bin"))
+    file.write_bytes(file.read_bytes()[:-4])
+    file.with_name("outtensor1.bin").write_bytes(b"format=2\ndims=3\n$End=1\n")
+    (dump,) = detect(tmp_path)
+    whole, headless = dump.operators[1].outputs
+    assert whole.stored is None and "shorter" in whole.note
+    assert headless.stored is None and len(dump.notes) == 1
