@@ -455,9 +455,9 @@ def other_task(view: View, many: int, share: float) -> Finding:
 def products_rounded_here_alone(view: View) -> Finding:
     """Products of fp32 run in TF32 or hf32 here, and are not known to do so in the benchmark."""
     mine = tf32(View(view.run, None))
-    theirs = tf32(View(view.benchmark, None)) if view.benchmark is not None else None
-    if theirs is None or mine.state is State.UNKNOWN:
+    if view.benchmark is None or mine.state is State.UNKNOWN:
         return unknown(mine.why)
+    theirs = tf32(View(view.benchmark, None))
     if value_of(view.run, "precision") not in (None, "fp32"):
         return unknown("the number format is no fp32")
     if mine.state is State.ABSENT or theirs.state is State.PRESENT:

@@ -318,7 +318,11 @@ def _of_msit(row: _Cells) -> _Row | None:
             *place,
             _type(row.text(f"{side}_dtype")),
             tuple(int(n) for n in re.findall(r"\d+", row.text(f"{side}_shape"))),
-            statistics=Statistics(*(row.number(f"{side}_{what}_value") for what in ("min", "max", "mean"))),
+            statistics=Statistics(
+                row.number(f"{side}_min_value"),
+                row.number(f"{side}_max_value"),
+                row.number(f"{side}_mean_value"),
+            ),
         )
         if place is not None
         else None
