@@ -97,7 +97,9 @@ def warmup_absent(view: View, steps: float = 5.0) -> Finding:
     values = [(s, names.number(s.value)) for s in named if not isinstance(s.value, tuple)]
     known = [(s, v) for s, v in values if v is not None]
     for setting, value in known:
-        if value >= (steps if setting.key == "warmup_steps" else 1e-12):
+        # `warmup = 2` says no unit: it may be of epochs
+        counted = setting.key == "warmup_steps" and names.parts_of(setting.raw)[-1] != "warmup"
+        if value >= (steps if counted else 1e-12):
             return absent(f"warm-up is configured ({says(setting)})", **carried(setting))
     if value_of(run, "lr_scheduler") == "onecycle":
         return absent("the one-cycle schedule warms up", **carried(run.settings["lr_scheduler"]))

@@ -28,7 +28,7 @@ def best_file_each_round(source: Script) -> Finding | None:
             continue
         loop = min(loops, key=lambda x: (x.end_lineno or 0) - x.lineno)
         asked = [p for p in source.above(call) if isinstance(p, (ast.If, ast.Try)) and p in walk(loop)]
-        if any(not (isinstance(p, ast.If) and _OF_PROCESS.search(unparse(p.test))) for p in asked):
+        if any(not (isinstance(p, ast.If) and _asks_process(p.test)) for p in asked):
             continue
         left = any(
             isinstance(n, (ast.Continue, ast.Break, ast.Return)) and n.lineno < call.lineno
@@ -42,6 +42,12 @@ def best_file_each_round(source: Script) -> Finding | None:
             why = "what is called the best is written in every round: the last one is kept"
             return at(source, call, why)
     return None
+
+
+def _asks_process(test: ast.expr) -> bool:
+    """Which process it is decides alone: `rank == 0`, not `acc > best and rank == 0`."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    return all(_OF_PROCESS.search(unparse(p)) for p in parts)
 
 
 _OF_PROCESS = re.compile(r"(?i)rank|main_process|is_main|master|is_global_zero|accelerator\.|world")

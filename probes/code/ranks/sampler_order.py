@@ -152,8 +152,9 @@ def accelerate_not_divided(source: Script) -> Finding | None:
         ):
             continue  # gradients are taken with the step alone
         count = unparse(mine.count)
-        code = re.sub(rf"len\([\w.]+\) ?/ ?{re.escape(count)}\b", "", source.code)  # how many steps there are
-        if not re.search(rf"(?<!/)/=? ?\(?{re.escape(count)}\b", code):
+        steps = rf"len\([\w.]+\) ?/ ?{re.escape(count)}(?!\w)"
+        code = re.sub(steps, "", source.code)
+        if not re.search(rf"(?<!/)/=? ?\(?{re.escape(count)}(?!\w)", code):
             why = f"gradients of {count} batches are added up, and nothing divides them"
             return at(source, calls[0], why)
     return None

@@ -14,6 +14,7 @@ from ...scripts.learning import taken
 from ...scripts.syntax import Script
 from ..shared.checks import at, gone_over, ok
 from ..shared.sides import literal, side
+from ..shared.uses import never_run
 
 TRYING = re.compile(r"(?i)debug|smoke|quick|dry|overfit|sanity|fast_dev|toy|demo|tiny|test")
 _FAST = re.compile(r"(?i)(?:^|_|\.)fast(?:_|$)")  # `if finish_fast:`
@@ -171,7 +172,7 @@ def few_by_setting(source: Script, few: int) -> Finding | None:
         for given in call.keywords:
             if given.arg not in _PARTS or meant(source, call) or _ASIDE.search(source.function_name(call)):
                 continue
-            if _tried_first(source, call):
+            if _tried_first(source, call) or never_run(source, call):
                 continue
             seen = seen or call
             value = literal(source, given.value)

@@ -104,7 +104,7 @@ def never_run(source: Script, node: ast.AST) -> bool:
     Of a plain module the library calls what `_OF_MODULES` names; no_grad is a decorator that calls nothing.
     """
     function = source.function_around(node)
-    if function is None or source.loose or not source.trains_by_hand or not _begins(source):
+    if function is None or source.loose or not source.trains or not _begins(source):
         return False
     owner = source.class_around(function)
     bases = [last_name(b) for b in owner.bases] if owner is not None else []

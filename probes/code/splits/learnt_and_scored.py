@@ -306,10 +306,13 @@ def _held_back(source: Script) -> bool:
         for target in node.targets
         for t in of(target, ast.Name)
         if isinstance(t.ctx, ast.Store) and side(t.id) is False and set(words(t.id)) & _VALID
+        if not set(words(t.id)) & _SCORES_OF  # `val_loss, acc = evaluate(net, test)`: no data
     }
     return bool(made)
 
 
+_SCORES_OF = {"loss", "losses", "acc", "accuracy", "metric", "metrics", "score", "scores", "f1", "auc"}
+_SCORES_OF |= {"result", "results", "error", "err", "ppl", "mae", "rmse", "log"}
 _VALID = {"val", "valid", "validation", "dev", "vl"}
 
 

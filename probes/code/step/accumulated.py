@@ -7,7 +7,7 @@ import re
 from functools import partial
 
 from ....engine.model import State
-from ...readers._tree import of, unparse
+from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow, returns
@@ -105,7 +105,8 @@ def _no_effect(source: Script) -> Finding | None:
             continue
         if source.named("accumulate"):
             return ok(source, source.named("accumulate")[0], "the step stands within accumulate")
-        by_hand = any(isinstance(n.op, ast.Mod) and _of_batches(source, n) for n in source.of(ast.BinOp))
+        rests = [n for n in source.of(ast.BinOp) if isinstance(n.op, ast.Mod) and not _only_tells(source, n)]
+        by_hand = any(_of_batches(source, n) for n in rests)
         if not by_hand and not source.named("no_sync") and source.backwards and not source.loose:
             return at(source, call, "nothing opens accumulate(model): every batch is a step of its own")
     return None
@@ -116,6 +117,18 @@ def _of_batches(source: Script, rest: ast.BinOp) -> bool:
     loops = {loop for b in source.backwards for loop in source.loops_around(b)[:1]}
     mine = source.loops_around(rest)
     return not loops or not mine or mine[0] in loops or source.function_around(rest) is None
+
+
+def _only_tells(source: Script, rest: ast.BinOp) -> bool:
+    """`if step % 20 == 0: print(loss)`: what hangs on the rest tells something, and trains nothing."""
+    branch = next((p for p in source.above(rest) if isinstance(p, ast.If)), None)
+    if branch is None or rest not in walk(branch.test) or branch.orelse:
+        return False
+    called = {last_name(c.func) for n in branch.body for c in of(n, ast.Call)}
+    return bool(called) and not called & _OF_TRAINING and all(isinstance(n, ast.Expr) for n in branch.body)
+
+
+_OF_TRAINING = {"step", "zero_grad", "backward", "clip_grad_norm_", "clip_grad_value_", "update", "unscale_"}
 
 
 def _in_between(source: Script, clear: ast.Call, step: ast.Call) -> bool:

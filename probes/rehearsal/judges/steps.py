@@ -34,7 +34,7 @@ def lost_gradients(machine: Machine) -> Iterator[Verdict]:
     gone = {n for e in lost for n in e.lost}
     if lost and len(gone) * 2 >= len(backwards) and not lost[0].guessed and machine.journal.of(Stepped):
         held_back = any(getattr(o.gate, "every", 1) != 1 for o in machine.optimizers)
-        kind = "gathered-lost" if held_back else "lost"
+        kind = "gathered-lost" if held_back and used else "lost"  # without any used, no step has a gradient
         yield Verdict(kind, lost[0].node, "gradients are cleared before a step has used them")
 
 

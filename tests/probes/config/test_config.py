@@ -82,6 +82,7 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("clipping-very-small", "unknown", {}, {}),
     ("warmup-absent", "present", {"warmup_steps": 0, "warmup_ratio": 0.0}, {}),
     ("warmup-absent", "present", {"warmup_steps": 1}, {}),
+    ("warmup-absent", "absent", {"warmup": 2}, {}),  # of what, it does not say: it may be epochs
     ("warmup-absent", "absent", {"warmup_steps": 0, "warmup_ratio": 0.1}, {}),
     ("warmup-absent", "absent", {"scheduler": "OneCycleLR", "warmup_steps": 0}, {}),
     ("warmup-absent", "unknown", {"lr": 0.1}, {}),

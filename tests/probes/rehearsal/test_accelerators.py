@@ -41,6 +41,15 @@ def test_gradients_that_are_cleared_in_the_batch_of_the_step() -> None:
     assert "gathered-lost" in told(text=ACCELERATE.replace("BODY", FIRST))
 
 
+def test_where_no_step_has_any_gradient_the_order_is_wrong() -> None:
+    between = LAST.replace("            opt.zero_grad()", "").replace(
+        "            opt.step()", "            opt.zero_grad()\n            opt.step()"
+    )
+    verdicts = told(text=ACCELERATE.replace("BODY", between))
+    assert "lost" in verdicts
+    assert "gathered-lost" not in verdicts
+
+
 FABRIC = """
 import torch
 from lightning.fabric import Fabric
