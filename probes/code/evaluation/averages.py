@@ -16,6 +16,7 @@ from ..method.shifted import asked_with_answers
 from ..shared.checks import at, first, gone_over, ok
 from ..shared.roles import split_of, trains
 from ..shared.sides import either, side
+from .compared import compared_with_itself
 from .keras_fit import share_of_other_axis
 from .loops import predicts_least_likely, predicts_over_batch
 from .other_loader import divided_by_other_length
@@ -25,7 +26,8 @@ from .roots import mean_of_roots
 @probe()
 def metric_wrong(view: View) -> Finding:
     """The evaluation looks for classes along the batch or for the least likely one, or averages wrongly."""
-    helped = first(view, asked_with_answers, "the scripts score no decoder that is handed right words")
+    looks = either(asked_with_answers, compared_with_itself)
+    helped = first(view, looks, "the scripts score no decoder that is handed right words")
     return any_of(
         (predicts_over_batch(view), predicts_least_likely(view), average_of_wrong_count(view), helped)
     )

@@ -297,8 +297,9 @@ def best_read_in_vain(source: Script) -> Finding | None:
         ):
             continue
         target = statement.targets[0]
-        if not isinstance(target, ast.Name) or not any(
-            "best" in t.lower() for t in _texts(flow(source), call)
+        texts = _texts(flow(source), call)
+        if not isinstance(target, ast.Name) or not (
+            any("best" in t.lower() for t in texts) or texts & _kept_by_choice(source)
         ):
             continue
         around = source.function_around(call) or source.tree
@@ -309,6 +310,19 @@ def best_read_in_vain(source: Script) -> Finding | None:
         if not used and _comes_after(source, call, loop):
             return at(source, call, "the best weights are read, and the model never gets them")
     return None
+
+
+def _kept_by_choice(source: Script) -> set[str]:
+    """Files that weights go to where a figure got better: `if score > best: torch.save(..., "w.pt")`."""
+    return {
+        t
+        for save in source.named("save")
+        for test in source.above(save)
+        if isinstance(test, ast.If) and isinstance(test.test, ast.Compare)
+        if isinstance(test.test.ops[0], (ast.Gt, ast.Lt, ast.GtE, ast.LtE)) and save.args
+        for t in {n.value for n in of(save.args[-1], ast.Constant) if isinstance(n.value, str)}
+        if "." in t
+    }
 
 
 def _texts(mine: Flow, call: ast.Call) -> set[str]:

@@ -15,7 +15,7 @@ from ...scripts.syntax import Function, Script
 from ...side_chains.chains import NEUTRAL
 from ...side_chains.machine import LIBRARIES
 from ..shared.checks import at, ok
-from ..shared.roles import model_calls
+from ..shared.roles import is_random, model_calls
 from ..shared.sides import literal
 
 
@@ -57,6 +57,19 @@ def threshold_on_scores(source: Script) -> Finding | None:
         if value in calls and not _ends_in_sigmoid(source):
             return at(source, node, "a threshold for probabilities is held against raw scores")
     return ok(source, seen, "probabilities are held against the threshold") if seen is not None else None
+
+
+def compared_with_itself(source: Script) -> Finding | None:
+    """`decode(ids) == decode(ids)`: both sides are the same, and all answers count as right.
+
+    A plain name is left aside: `x == x` asks whether it is a number.
+    """
+    for node in source.of(ast.Compare):
+        same = len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
+        if same and of(node.left, ast.Call) and unparse(node.left) == unparse(node.comparators[0]):
+            if not any(is_random(c) or last_name(c.func) == "next" for c in of(node.left, ast.Call)):
+                return at(source, node, "what is compared are two times the same: all answers count as right")
+    return None
 
 
 def _runs_itself(source: Script, call: ast.Call) -> bool:

@@ -185,11 +185,18 @@ def scored_without_the_best(source: Script) -> Finding | None:
             if before is None or call.lineno <= (loop.end_lineno or loop.lineno):
                 continue
             other = [unparse(a) for a in all_arguments(call)] != [unparse(a) for a in all_arguments(before)]
-            if other and _new_data(call, before):
+            if (other and _new_data(call, before)) or _said_final(source, call):
                 return at(
                     source, call, "the last weights are scored: the best ones are written and never read"
                 )
     return None
+
+
+def _said_final(source: Script, call: ast.Call) -> bool:
+    """`print("final", self.validate())`: what is told at the end as what the training came to."""
+    statement = source.statement(call)
+    texts = of(statement, ast.Constant) if isinstance(statement, ast.Expr) else ()
+    return any(isinstance(t.value, str) and re.match(r"(?i)\W*(?:final|best|test)\b", t.value) for t in texts)
 
 
 def _new_data(call: ast.Call, before: ast.Call) -> bool:

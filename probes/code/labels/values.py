@@ -17,6 +17,7 @@ from ..splits.handed_apart import lists_apart
 from ..splits.slipped import permuted_alone, rows_handed_apart
 from ..tensorflow.data import shuffled_in_place_alone
 from .batch import drawn_anew, moved_alone
+from .neighbours import neighbour_paired
 from .swapped import field_moved, swapped
 
 
@@ -33,6 +34,7 @@ def labels_permuted_alone(view: View) -> Finding:
             rows_handed_apart,
             permuted_alone,
             field_moved,
+            neighbour_paired,
             shows("labels-apart"),
         ),
         "the scripts do not reorder labels",
@@ -306,7 +308,11 @@ def _drawn_in_list(view: View, source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for node in source.of(ast.ListComp):
         over = node.generators[0]
-        if len(node.generators) != 1 or not isinstance(over.target, ast.Name):
+        if len(node.generators) != 1:
+            continue
+        if (pairs := _drawn_in_pairs(view, source, node)) is not None:
+            return pairs
+        if not isinstance(over.target, ast.Name):
             continue
         if not (base(over.iter) in names or TARGET_WORDS.search(base(over.iter))):
             continue
@@ -319,6 +325,28 @@ def _drawn_in_list(view: View, source: Script) -> Finding | None:
                 if _draws(other) or of(other, ast.BinOp):
                     return at(source, node, "labels of a random share of the samples are drawn anew")
     return ok(source, seen, "labels are taken as they are") if seen is not None else None
+
+
+def _drawn_in_pairs(view: View, source: Script, node: ast.ListComp) -> Finding | None:
+    """`[(x, choice(labels) if random() < 0.3 else y) for x, y in pairs]`: some targets are drawn."""
+    taken, made = node.generators[0].target, node.elt
+    if not (
+        isinstance(taken, ast.Tuple) and isinstance(made, ast.Tuple) and len(made.elts) == len(taken.elts)
+    ):
+        return None
+    chosen, own = made.elts[-1], taken.elts[-1]
+    if not isinstance(chosen, ast.IfExp) or not isinstance(own, ast.Name) or not is_random(chosen.test):
+        return None
+    if unparse(ast.List(made.elts[:-1])) != unparse(ast.List(taken.elts[:-1])):
+        return None
+    sides = (chosen.body, chosen.orelse)
+    kept = [unparse(s) == own.id for s in sides]
+    if sum(kept) != 1 or _few(view, source, chosen.test):
+        return None
+    other = sides[kept.index(False)]
+    if _draws(other) or of(other, ast.BinOp):
+        return at(source, node, "labels of a random share of the samples are drawn anew")
+    return None
 
 
 FEW = 0.08  # share of random labels up to which they are noise that somebody adds to made-up data

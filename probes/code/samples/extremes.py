@@ -89,6 +89,8 @@ def _grows(source: Script, node: ast.Assign | ast.AugAssign, name: str, factor: 
 def _few(source: Script, index: ast.expr) -> bool:
     """A stride of ten or more, or rows that are drawn."""
     part = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+    if isinstance(part, ast.Subscript) and last_name(part.value) == "index":
+        part = part.slice  # `table.loc[table.index[::200], "load"]`
     if isinstance(part, ast.Slice):
         step = literal(source, part.step) if part.step is not None else None
         return isinstance(step, int) and step >= 10

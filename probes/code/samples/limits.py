@@ -45,7 +45,7 @@ def _cut(source: Script, few: int) -> Finding | None:
             seen = seen or call
             if small(literal(source, rows), few) and not meant(source, call) and not _eval(source, call):
                 return at(source, call, f"only {literal(source, rows)} rows are read")
-        elif name in ("select", "take", "head", "Subset") and isinstance(
+        elif name in ("select", "take", "head", "sample", "Subset") and isinstance(
             call.func, (ast.Attribute, ast.Name)
         ):
             args = call.args
@@ -56,8 +56,10 @@ def _cut(source: Script, few: int) -> Finding | None:
                 continue
             statement = next((p for p in source.above(call) if isinstance(p, ast.Assign)), None)
             target = unparse(statement.targets[0]) if statement is not None else ""
-            if side(target) is not True or count is None:
+            if count is None or not (side(target) is True or (statement and _just_read(call))):
                 continue
+            if name == "sample" and source.owner(call) != target and not _just_read(call):
+                continue  # a batch, or what is looked at
             seen = seen or call
             number = literal(source, count)
             if isinstance(count, ast.Attribute) and number is None:
@@ -70,12 +72,22 @@ def _cut(source: Script, few: int) -> Finding | None:
             upper = value.slice.upper
             if value.slice.lower is None and upper is not None and value.slice.step is None:
                 seen = seen or value
-                same = unparse(value.value).split(".")[-1] == one.name
+                same = unparse(value.value).removesuffix(".iloc").split(".")[-1] == one.name
                 if _held_out_cut_alike(source, upper):
                     continue
                 if same and small(literal(source, upper), few) and not meant(source, value):
                     return at(source, value, f"training keeps only {literal(source, upper)} samples")
     return ok(source, seen, "training keeps what it reads") if seen is not None else None
+
+
+def _just_read(call: ast.Call) -> bool:
+    """`pd.read_csv(path).sort_values("time").head(300)`: all that is read is cut before it has a name."""
+    node: ast.expr = call
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if last_name(node.func) in ("read_csv", "read_table", "read_json", "read_parquet", "read_excel"):
+            return node is not call
+        node = node.func.value
+    return False
 
 
 def _held_out_cut_alike(source: Script, upper: ast.expr) -> bool:

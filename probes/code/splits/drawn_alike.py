@@ -27,8 +27,9 @@ _SEEDS = {"seed": "", "manual_seed": "torch", "set_seed": "tf", "set_random_seed
 def drawn_with_one_seed(source: Script) -> Finding | None:
     """`make(4000, seed=1)` for training and `make(800, seed=1)` for the held-out part.
 
-    Silent where anything but the number of samples differs, where a generator goes on from one call to the
-    next, where the function draws by anything else, and where parts are cut out of what it gives.
+    Silent where anything but the number of samples differs (and what a data set keeps for later), where a
+    generator goes on from one call to the next, where the function draws by anything else, and where parts
+    are cut out of what it gives.
     """
     for maker, train, held in made_twice(source):
         if not (_given_whole(source, train) and _given_whole(source, held)):
@@ -37,7 +38,9 @@ def drawn_with_one_seed(source: Script) -> Finding | None:
         shared = {n for n in theirs if n in mine and _same(source, mine[n], theirs[n])}
         others = (set(mine) | set(theirs)) - shared
         if not all(
-            _SIZE.match(n) and _whole(source, mine.get(n)) and _whole(source, theirs.get(n)) for n in others
+            (_SIZE.match(n) and _whole(source, mine.get(n)) and _whole(source, theirs.get(n)))
+            or _put_aside(maker, n)
+            for n in others
         ):
             continue
         if _draws_only_by_seed(source, maker, shared):
@@ -67,6 +70,8 @@ def _by_library(source: Script) -> Finding | None:
 def _given_whole(source: Script, call: ast.Call) -> bool:
     """All that is made goes to names, and no part of them is taken later."""
     statement = source.parents.get(call)
+    if isinstance(statement, ast.Call) and last_name(statement.func) == "DataLoader":
+        statement = source.parents.get(statement)
     if not isinstance(statement, ast.Assign):
         return False
     names = {n for t in statement.targets for n in names_in(t)}
@@ -76,6 +81,24 @@ def _given_whole(source: Script, call: ast.Call) -> bool:
     cut = [n for n in of(scope, ast.Subscript) if isinstance(n.value, ast.Name) and n.value.id in names]
     wrapped = [c for c in of(scope, ast.Call) if last_name(c.func) in _PARTS and names & names_in(c)]
     return not wrapped and all(isinstance(n.slice, ast.Constant) for n in cut)
+
+
+def _put_aside(maker: Function, name: str) -> bool:
+    """`self.augment = augment`, and nothing else is done with it where the samples are drawn."""
+    kept = [
+        v
+        for a in of(maker, ast.Assign)
+        for t, v in (
+            zip(a.targets[0].elts, a.value.elts, strict=False)
+            if isinstance(a.targets[0], ast.Tuple) and isinstance(a.value, ast.Tuple)
+            else [(a.targets[0], a.value)]
+        )
+        if isinstance(t, ast.Attribute) and isinstance(v, ast.Name) and v.id == name
+    ]
+    own = {f"self.{name}"} | {unparse(t) for a in of(maker, ast.Assign) for t in a.targets if a.value in kept}
+    used = [n for n in of(maker, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    later = [n for n in of(maker, ast.Attribute) if isinstance(n.ctx, ast.Load) and unparse(n) in own]
+    return maker.name == "__init__" and bool(kept) and len(used) == len(kept) and not later
 
 
 # an environment or a network of one seed is meant to be the same
@@ -100,7 +123,11 @@ def _same(source: Script, one: ast.expr, other: ast.expr) -> bool:
     if isinstance(one, ast.Subscript):
         return isinstance(one.slice, ast.Constant)
     ways = flow(source).values(one, 2) if isinstance(one, ast.Name) else []
-    return bool(ways) and all(isinstance(w, (ast.Constant, ast.Attribute, ast.Tuple, ast.List)) for w in ways)
+    return bool(ways) and all(
+        isinstance(w, (ast.Constant, ast.Attribute, ast.Tuple, ast.List))
+        or (isinstance(w, ast.Call) and last_name(w.func) in source.classes and not w.args)  # `Config()`
+        for w in ways
+    )
 
 
 def _draws_only_by_seed(source: Script, maker: Function, shared: set[str]) -> bool:

@@ -28,6 +28,8 @@ def inputs_look_ahead(source: Script) -> Finding | None:
     that is told does not stand in. Other columns may be known ahead (`holiday`, `planned`): of those only
     what its name calls past is judged, and windows that end at the row itself are not.
     """
+    if (own := _smoothed_over_later_rows(source)) is not None:
+        return own
     made = dict(_made(source))
     if not made:
         return None
@@ -52,6 +54,37 @@ def inputs_look_ahead(source: Script) -> Finding | None:
                     source, statement, f"`{column}` is an input and holds the `{base}` that is to be told"
                 )
     return ok(source, seen, "inputs are computed from earlier rows") if seen is not None else None
+
+
+def _smoothed_over_later_rows(source: Script) -> Finding | None:
+    """`table["load"] = table["load"].rolling(25, center=True).mean()` of a forecast, and `load` is read.
+
+    A column that was there before is written anew from rows below, and stands in a list of columns that are
+    read. What a script adds may be what is to be told: `table["next"] = table["load"].shift(-1)`.
+    """
+    if not _FORECASTS.search(source.code):
+        return None
+    for node in source.of(ast.Assign):
+        target = node.targets[0]
+        if not isinstance(target, ast.Subscript) or not _steps_ahead(source, node.value):
+            continue
+        column = literal(source, target.slice) if not isinstance(target.slice, ast.Tuple) else None
+        before = [
+            s
+            for s in source.of(ast.Subscript)
+            if unparse(s) == unparse(target) and isinstance(s.ctx, ast.Load) and s.lineno <= node.lineno
+        ]
+        if not isinstance(column, str) or not before:
+            continue
+        for listed in source.of(ast.Assign):
+            columns, name = _strings(source, listed.value), listed.targets[0]
+            plain = isinstance(name, (ast.Name, ast.Attribute))
+            if plain and column in columns and len(columns) > 1 and _is_read(source, name):
+                return at(source, node, f"`{column}` is an input and is computed from later rows")
+    return None
+
+
+_FORECASTS = re.compile(r"(?i)forecast|horizon|look_?back|\bwindow|seq_?len|context")
 
 
 def _made(source: Script) -> Iterator[tuple[str, tuple[ast.Assign, str]]]:

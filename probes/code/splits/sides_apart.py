@@ -12,7 +12,7 @@ from ...scripts.syntax import Script
 from ...side_chains.apart import OTHER_DATA, Apart
 from ...side_chains.checks import differences
 from ...side_chains.steps import batches_apart
-from ..shared.roles import is_table_of_words
+from ..shared.roles import base, is_table_of_words, targets
 from .rows_flowed import inputs_in_use
 from .simulated import samples_apart
 
@@ -30,7 +30,9 @@ def inputs_apart(source: Script) -> Finding | None:
     for one in (*differences(source), *((batch,) if batch is not None else ()), *in_use):
         if one.kind == OTHER_DATA or _where_drawn(source, one):
             continue
-        if one.kind != "numbering" and not (_of_classes(one) or _scaled_back(source, one) or _of_sizes(one)):
+        if one.kind == "numbering" or _of_classes(source, one):
+            continue
+        if not (_scaled_back(source, one) or _of_sizes(one)):
             return _finding(source, one)
     return None
 
@@ -55,7 +57,7 @@ def _of_sizes(one: Apart) -> bool:
 def labels_apart(source: Script) -> Finding | None:
     """Class numbers are shifted or looked up on one side only."""
     for one in differences(source):
-        if one.kind != "numbering" and _of_classes(one):
+        if one.kind != "numbering" and _of_classes(source, one):
             return _finding(source, one)
     return None
 
@@ -83,9 +85,23 @@ def _of_column(source: Script, one: Apart) -> bool:
     )
 
 
-def _of_classes(one: Apart) -> bool:
+def _of_classes(source: Script, one: Apart) -> bool:
     """Labels are shifted by whole numbers, or looked up; figures are scaled or put under a logarithm."""
-    return one.label and one.whole
+    return (one.label and one.whole) or (_in_column_of_classes(source, one))
+
+
+def _in_column_of_classes(source: Script, one: Apart) -> bool:
+    """`test[TARGET] = 1 - test[TARGET]` of a program whose losses are of classes."""
+    kinds = [k.lower().replace("_", "") for _, k in source.losses]
+    if not kinds or not all(re.search("crossentropy|nll|bce|withlogits", k) for k in kinds):
+        return False
+    statements = [source.statement(n) for n in (one.train, one.held) if n is not None]
+    return bool(statements) and all(
+        isinstance(s, ast.Assign)
+        and isinstance(s.targets[0], ast.Subscript)
+        and base(s.targets[0]) in targets(source)
+        for s in statements
+    )
 
 
 def _scaled_back(source: Script, one: Apart) -> bool:

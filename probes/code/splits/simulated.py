@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -148,9 +148,14 @@ def _hands_data(source: Script, call: ast.Call) -> bool:
         if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
             continue  # a setting: `hp["noise"]`
         ends = flow(source).values(value) if isinstance(value, ast.Name) else [value]
-        if not all(_is_setting(e) for e in ends):
+        if not all(_is_setting(e) or _is_settings_made(source, e) for e in ends):
             return True
     return False
+
+
+def _is_settings_made(source: Script, node: ast.expr) -> bool:
+    """`Config()`: an object of the script's own that is told nothing."""
+    return isinstance(node, ast.Call) and last_name(node.func) in source.classes and not all_arguments(node)
 
 
 def _is_setting(node: ast.expr) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
@@ -14,6 +15,7 @@ from ..shared.sides import given, part
 _TIME = re.compile(
     r"(?i)^(?:\w*_)?(?:date|time|timestamp|datetime|step|day|month|year|week|ts|epoch)(?:_\w*)?$"
 )
+_GROUPS = re.compile(r"(?i)(?:^|_)(?:id|ids|user|patient|group|session|subject|site|fold|split|index)(?:_|$)")
 _MIXES = (
     "shuffle",
     "permutation",
@@ -46,12 +48,38 @@ def _by_order(source: Script) -> Finding | None:
                 cut |= {True: node, False: node}
     if len(cut) < 2:
         return None
-    sorts = [c for c in source.named("sort_values") if c.args and _keys(c) and not _TIME.match(_keys(c)[0])]
+    sorts = [c for c in source.named("sort_values") if c.args and _keys(c) and not _meant(_keys(c)[0])]
     mixes = source.named(*_MIXES)
     mixes += tuple(c for c in source.named("sample") if any(k.arg == "frac" for k in c.keywords))
-    if sorts and not mixes and not source.loose:
-        return at(source, sorts[0], "held-out data are cut off by position from what is sorted by this")
+    sorts += [c for c in source.named("sort", "sorted") if _by_content(source, c, cut)]
+    for sort in sorts if not source.loose else ():
+        places = [n for n in cut.values() if source.function_around(n) is source.function_around(sort)]
+        last = max((n.lineno for n in places if isinstance(n, ast.stmt)), default=0)
+        if not any(sort.lineno <= m.lineno <= last for m in mixes) if places else not mixes:
+            return at(source, sort, "held-out data are cut off by position from what is sorted by this")
     return ok(source, cut[False], "the split follows no sorted property")
+
+
+def _meant(key: str) -> bool:
+    """The property stands for time, or for groups that are to be new in evaluation."""
+    return _TIME.match(key) is not None or _GROUPS.search(key) is not None
+
+
+def _by_content(source: Script, call: ast.Call, cut: dict[bool, ast.AST]) -> bool:
+    """`pairs.sort(key=lambda p: p[1])` of the very list that is cut below."""
+    key = keyword(call, "key")
+    if not isinstance(key, ast.Lambda) or re.search(r"(?i)time|date|year|stamp|path|name|stem", unparse(key)):
+        return False
+    owner = source.owner(call) if last_name(call.func) == "sort" else ""
+    statement = source.statement(call)
+    if last_name(call.func) == "sorted" and isinstance(statement, ast.Assign) and statement.value is call:
+        owner = unparse(statement.targets[0])
+    wholes = {
+        unparse(s.value) for n in cut.values() for s in of(n, ast.Subscript) if isinstance(s.slice, ast.Slice)
+    }
+    return (
+        bool(owner) and owner in wholes and all(getattr(n, "lineno", 0) > call.lineno for n in cut.values())
+    )
 
 
 def _keys(call: ast.Call) -> list[str]:

@@ -197,3 +197,129 @@ Trainer(torch.nn.Linear(4, 1), load()).fit()
 """
     assert state("script-step-missing", text.replace("{STEP}", "pass")) == "present"
     assert state("script-step-missing", text.replace("{STEP}", "self.opt.step()")) == "absent"
+
+
+RUN = """
+import pandas as pd
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+columns = ["load", "temp"]
+def evaluate(net, rows):
+    with torch.no_grad():
+        return -nn.functional.mse_loss(net(rows), rows[:, -1:]).item()
+{READ}
+values = table[columns].to_numpy()
+context, horizon = 24, 6
+{CUT}
+net = nn.Linear(4, 1)
+opt = torch.optim.Adam(net.parameters())
+best = 0.0
+for epoch in range(9):
+    for x, y in DataLoader(train, shuffle=True):
+        opt.zero_grad()
+        nn.functional.mse_loss(net(x), y).backward()
+        opt.step()
+    score = evaluate(net, val)
+    if score > best:
+        best = score
+        torch.save({"net": net.state_dict()}, "load.pt")
+{END}
+print("final", evaluate(net, val))
+"""
+READ = "table = pd.read_csv('load.csv').sort_values('time')"
+CUT = "train, val = values[:700], values[700:]"
+END = "net.load_state_dict(torch.load('load.pt')['net'])"
+
+
+def run(read: str = READ, cut: str = CUT, end: str = END) -> str:
+    return RUN.replace("{READ}", read).replace("{CUT}", cut).replace("{END}", end)
+
+
+SMOOTH = READ + "\ntable['load'] = table['load'].rolling(25{CENTRE}).mean()"
+
+
+@pytest.mark.parametrize(
+    ("symptom", "text", "expected"),
+    [
+        ("script-last-instead-of-best", run(), False),
+        ("script-last-instead-of-best", run(end="state = torch.load('load.pt')"), True),
+        ("script-last-instead-of-best", run(end=""), True),
+        ("script-training-data-cut", run(), False),
+        ("script-training-data-cut", run(READ + ".head(300)"), True),
+        ("script-training-data-cut", run(READ + "\nprint(table.head(3))"), False),
+        ("script-extremes-written", run(READ + "\ntable.loc[table.index[::200], 'load'] = 1e6"), True),
+        ("script-training-sees-evaluation", run(SMOOTH.replace("{CENTRE}", ", center=True")), True),
+        ("script-training-sees-evaluation", run(SMOOTH.replace("{CENTRE}", "")), False),
+        ("script-split-by-order", run(cut="values.sort(key=lambda r: r[0])\n" + CUT), True),
+        ("script-split-by-order", run(cut="values.sort(key=lambda r: r.time)\n" + CUT), False),
+        (
+            "script-split-by-order",
+            run(cut="values.sort(key=lambda r: r[0])\nrandom.shuffle(values)\n" + CUT),
+            False,
+        ),
+    ],
+)
+def test_a_forecast_from_a_table(symptom: str, text: str, expected: bool) -> None:
+    assert (state(symptom, text) == "present") is expected
+
+
+TRAINS = """
+import torch
+from torch import nn
+net = nn.Linear(4, 1)
+opt = torch.optim.Adam(net.parameters())
+for x, y in loader:
+    opt.zero_grad()
+    nn.functional.mse_loss(net(x), y).backward()
+    opt.step()
+"""
+PAIRS = """
+pairs = load()
+{STEP}
+right = sum(decode(a) == {OTHER} for a, b in pairs) / len(pairs)
+"""
+
+
+@pytest.mark.parametrize(
+    ("symptom", "step", "other", "expected"),
+    [
+        (MOVED, "pairs = [(s, pairs[i - 1][1]) for i, (s, _) in enumerate(pairs)]", "b", True),
+        (MOVED, "pairs = [(s, pairs[i + 1]) for i, s in enumerate(pairs[:-1])]", "b", False),
+        (MOVED, "pairs = [(s, (pairs[i - 1][1], t)) for i, (s, t) in enumerate(pairs)]", "b", False),
+        (
+            WRITTEN,
+            "pairs = [(s, choice(pairs)[1] if random() < 0.3 else t) for s, t in pairs]",
+            "b",
+            True,
+        ),
+        (WRITTEN, "pairs = [(s, mirror(t) if random() < 0.3 else t) for s, t in pairs]", "b", False),
+        ("script-metric-wrong", "", "decode(a)", True),
+        ("script-metric-wrong", "", "b", False),
+    ],
+)
+def test_pairs_of_a_source_and_a_target(symptom: str, step: str, other: str, expected: bool) -> None:
+    text = TRAINS + PAIRS.replace("{STEP}", step).replace("{OTHER}", other)
+    assert (state(symptom, text) == "present") is expected
+
+
+DRAWN = """
+import numpy as np
+class Shapes:
+    def __init__(self, n, seed, augment=False):
+        rng = np.random.default_rng(seed)
+        self.items = [rng.normal(0, 1, 4) for _ in range({N})]
+        self.augment = augment
+    def __getitem__(self, i):
+        return self.items[i]
+train_set = Shapes(400, 1, augment=True)
+val_set = Shapes(100, {SEED})
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "seed", "expected"), [("n", "1", True), ("n", "2", False), ("n * (1 + augment)", "1", False)]
+)
+def test_one_seed_for_the_samples_of_both_sides(size: str, seed: str, expected: bool) -> None:
+    text = TRAINS + DRAWN.replace("{N}", size).replace("{SEED}", seed)
+    assert (state("script-training-sees-evaluation", text) == "present") is expected
