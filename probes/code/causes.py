@@ -71,6 +71,7 @@ from .model.operators import attention_unscaled, output_rectified, reshape_for_t
 from .model.recurrent import last_of_batch
 from .model.registered import layers_in_plain_list, new_head_frozen, trainable_undone
 from .model.states import padded_end, state_misread
+from .model.transformers import half_unused, memory_shown, positions_of_samples
 from .model.turned_places import no_rotation, turned_on_one_side
 from .model.unread import handed_over_unread
 from .model.wiring import (
@@ -137,6 +138,7 @@ _BRANCHES = (
     one_of_list_asked,
     zeros_for_branch,
     part_unread,
+    half_unused,
 )
 
 
@@ -275,10 +277,12 @@ _AXES = (
     normalised_over_batch,
     torn_in_model,
     last_of_batch,
+    positions_of_samples,
 )
 _ATTENTION = (
     *(mask_times_scores, mask_turned_round, mask_too_small),
     *(masked_after_softmax, zero_before_softmax, padding_shown),
+    memory_shown,
 )
 
 

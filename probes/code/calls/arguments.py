@@ -15,6 +15,7 @@ from ..mindspore.ports import gradient_of_other, shape_wanted, share_to_drop_kep
 from ..model.causal import own_place_hidden, past_hidden
 from ..model.drop_by_hand import kept_share_misplaced
 from ..model.recurrent import recurrent_keeps
+from ..model.transformers import layers_behind
 from ..shared.checks import at, first, ok
 from ..shared.shares import DROP, KEEP, complement_of_drop, is_turned, names_keep, plain
 from ..shared.sides import behind, either
@@ -201,7 +202,7 @@ def _of_torch(source: Script, call: ast.Call) -> bool:
         return named and bool(source.named("TransformerEncoderLayer")) and not own & set(_MASKS)
     if not isinstance(call.func, (ast.Name, ast.Attribute)):
         return False
-    made = [v for v in flow(source).values(call.func, 3) if isinstance(v, ast.Call)]
+    made = layers_behind(source, call.func)
     return any(
         re.fullmatch(r"MultiheadAttention|Transformer(?:Encoder|Decoder)?(?:Layer)?", last_name(m.func))
         and last_name(m.func) not in source.classes

@@ -20,6 +20,7 @@ from ..splits.windows_hold import windows_hold_the_answer
 from .attention import future_shown, order_mask_unread
 from .causal import next_is_seen, past_hidden_by_hand
 from .operators import scores_written_out
+from .transformers import layers_behind
 from .wiring import held
 
 
@@ -280,7 +281,9 @@ def decoder_unmasked(source: Script) -> Finding | None:
     for call in source.calls:
         if len(call.args) < 2 or not isinstance(call.func, (ast.Attribute, ast.Name)):
             continue
-        made = [v for v in flow(source).values(call.func, 3) if isinstance(v, ast.Call)]
+        made = layers_behind(source, call.func)
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "encoder":
+            continue
         if not made or any(last_name(v.func) not in _DECODERS for v in made):
             continue
         if set(source.classes) & set(_DECODERS) or any(k.arg is None for k in call.keywords):

@@ -323,3 +323,56 @@ val_set = Shapes(100, {SEED})
 def test_one_seed_for_the_samples_of_both_sides(size: str, seed: str, expected: bool) -> None:
     text = TRAINS + DRAWN.replace("{N}", size).replace("{SEED}", seed)
     assert (state("script-training-sees-evaluation", text) == "present") is expected
+
+
+READS = """
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+def collate(rows):
+    return pad_sequence(rows, batch_first=True)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb, self.out = nn.Embedding(9, 8), nn.Linear(8, 9)
+        self.body = nn.Transformer(8, 2, 1, 1{FIRST})
+    def forward(self, src, tgt):
+        pad = src == 0
+        causal = torch.triu(torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool), diagonal=1)
+        memory = {MEMORY}
+        return self.out(self.body.decoder(self.emb(tgt), memory{MASKS}))
+net = Net()
+opt = torch.optim.Adam(net.parameters())
+for src, tgt in torch.utils.data.DataLoader(load(), collate_fn=collate):
+    loss = nn.functional.cross_entropy(net(src, tgt[:, :-1]).transpose(1, 2), tgt[:, 1:])
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+FIRST = ", batch_first=True"
+MEMORY = "self.body.encoder(self.emb(src), src_key_padding_mask=pad)"
+BARE = "self.body.encoder(self.emb(src))"
+MASKS = ", tgt_mask=causal, memory_key_padding_mask=pad"
+
+
+def reads(first: str = FIRST, memory: str = MEMORY, masks: str = MASKS) -> str:
+    return READS.replace("{FIRST}", first).replace("{MEMORY}", memory).replace("{MASKS}", masks)
+
+
+@pytest.mark.parametrize(
+    ("symptom", "text", "expected"),
+    [
+        ("script-training-sees-evaluation", reads(), False),
+        ("script-training-sees-evaluation", reads(masks=", memory_key_padding_mask=pad"), True),
+        ("script-operator-wrong", reads(), False),
+        ("script-operator-wrong", reads(masks=", tgt_mask=causal"), True),
+        ("script-operator-wrong", reads(first=""), True),
+        ("script-operator-wrong", reads(memory=BARE, masks=", tgt_mask=causal"), False),
+        ("script-wiring-wrong", reads(), False),
+        ("script-wiring-wrong", reads(memory="self.emb(src)"), True),
+        ("script-argument-inverted", reads(), False),
+        ("script-argument-inverted", reads().replace("src == 0", "src != 0"), True),
+    ],
+)  # fmt: skip
+def test_the_halves_of_a_transformer(symptom: str, text: str, expected: bool) -> None:
+    assert (state(symptom, text) == "present") is expected
