@@ -18,6 +18,7 @@ from ..splits.slipped import permuted_alone, rows_handed_apart
 from ..tensorflow.data import shuffled_in_place_alone
 from .batch import drawn_anew, moved_alone
 from .neighbours import neighbour_paired
+from .one_side import labels_written
 from .swapped import field_moved, swapped
 
 
@@ -179,14 +180,20 @@ def _order_is_kept(source: Script, node: ast.Assign) -> bool:
 
 @probe()
 def labels_overwritten(view: View) -> Finding:
-    """Labels of some samples are replaced by random ones, or changed for a random share of the samples.
+    """Labels of some samples are replaced by random ones or by one class, or changed for a random share.
 
     `y[picked] = randint(...)`, `y = where(rand < p, randint, y)`, `if random() < p: label = randrange(n)`,
     `y[noisy] = 1 - y[noisy]`, `y[:k] = y[:k][::-1]` where no input changes with them. What a label is, is
     told by its name, by what the loss compares with, and by what a data set returns last. False positive:
     negative sampling.
     """
-    check = either(lambda s: _overwritten(view, s), drawn_anew, swapped, lambda s: _drawn_in_list(view, s))
+    check = either(
+        lambda s: _overwritten(view, s),
+        drawn_anew,
+        swapped,
+        lambda s: _drawn_in_list(view, s),
+        labels_written,
+    )
     return first(view, check, "the scripts do not touch labels")
 
 

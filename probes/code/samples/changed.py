@@ -10,7 +10,10 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
+from ..shared.one_side import done_to_held_out
+from .classes_dropped import classes_dropped, is_mark
 from .in_getitem import drowned_in_getitem
+from .ruined import ruined
 from .spoiled import classes_left_out, noise_above
 
 
@@ -21,12 +24,15 @@ def drops_training_samples(view: View) -> Finding:
 
 
 def _drops(source: Script) -> Finding | None:
-    if (left := classes_left_out(source)) is not None:
+    left = classes_left_out(source) or classes_dropped(source)
+    if left is not None:
         return left
     for node in source.of(ast.Assign):
         if "train" in unparse(node.targets[0]).lower():
             for part in of(node.value, ast.Subscript):
-                if isinstance(part.slice, ast.Compare):
+                if isinstance(part.slice, ast.Compare) and not is_mark(source, part.slice):
+                    if done_to_held_out(source, node):
+                        continue
                     if "train" in unparse(part.value).lower():
                         return at(source, node, "training samples are left out by a condition")
     return None
@@ -69,6 +75,7 @@ def _extreme(source: Script) -> Finding | None:
             if least.value < 0.05:
                 return at(source, call, "crops this small leave little of the image")
     drowned = noise_above(source, MOST_NOISE) or drowned_in_getitem(source, MOST_NOISE)
+    drowned = drowned or ruined(source, MOST_NOISE)
     if drowned is not None:
         return drowned
     for call in source.named("random_brightness", "adjust_brightness", "RandomBrightness"):

@@ -62,9 +62,24 @@ _NAN = frozenset(
 )
 
 
+_INFINITE = frozenset(
+    ("np.inf", "numpy.inf", "float('inf')", "math.inf", "torch.inf", "np.Inf", "float('infinity')", "inf")
+)
+_FAR_APART = re.compile(
+    r"(?i)dist|cost|path|mask|attn|attention|score|logit|best|min|max|loss|bound|thresh|edge"
+)
+
+
+def _no_data(source: Script, node: ast.AST, name: str) -> bool:
+    """Infinity may stand for what is never chosen: in a network, among distances, in a search."""
+    function = source.function_around(node)
+    inside = f"{name} {function.name if function is not None else ''}"
+    return _FAR_APART.search(inside) is not None or source.class_around(node) in source.modules
+
+
 @probe()
 def nan_written(view: View) -> Finding:
-    """NaN is written into some of the inputs or targets, and nothing deals with it.
+    """NaN or infinity is written into some of the inputs or targets, and nothing deals with it.
 
     `x[::50, 3] = np.nan`, `x = np.where(lost, np.nan, x)`. False positive: a helper drops such rows.
     """
@@ -74,23 +89,25 @@ def nan_written(view: View) -> Finding:
 def _written(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     data = inputs(source) | targets(source)
-    for node in source.of(ast.Assign):
-        target, value = node.targets[0], node.value
+    for node in source.of(ast.Assign, ast.AugAssign):
+        target, value = node.targets[0] if isinstance(node, ast.Assign) else node.target, node.value
         name = base(target)
-        if not (name in data or INPUT_WORDS.search(name) or TARGET_WORDS.search(name)):
+        if not (name in data or name == "tensors" or INPUT_WORDS.search(name) or TARGET_WORDS.search(name)):
             continue
-        some = isinstance(target, ast.Subscript) and unparse(value) in _NAN
+        marks = _NAN if _no_data(source, node, name) else _NAN | _INFINITE
+        some = isinstance(target, ast.Subscript) and unparse(value) in marks
         if (
             isinstance(value, ast.Call)
             and last_name(value.func) in ("where", "masked_fill")
             and len(value.args) > 1
         ):
-            some = some or any(unparse(a) in _NAN for a in value.args[1:])
+            some = some or any(unparse(a) in marks for a in value.args[1:])
         if not some:
             continue
         seen = seen or node
         if not (_deals(source) or imports_locals(source) or source.named(*_SKIPPING)):
-            return at(source, node, "NaN is written into the data here, and nothing takes it out")
+            what = "NaN is" if not any(m in unparse(value) for m in _INFINITE) else "infinity is"
+            return at(source, node, f"{what} written into the data here, and nothing takes it out")
     return ok(source, seen, "missing values are dropped or filled") if seen is not None else None
 
 

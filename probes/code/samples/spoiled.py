@@ -14,7 +14,7 @@ from ..shared.checks import at, first, ok
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, model_calls
 from ..shared.sides import either, literal
 from .in_getitem import drowned, overwritten_in_getitem
-from .wiped import training_wiped
+from .wiped import rows_blanked, training_wiped
 
 _FILLS = (
     *("zeros_like", "ones_like", "rand_like", "randn_like", "empty_like", "full_like"),
@@ -32,7 +32,7 @@ def inputs_overwritten(view: View) -> Finding:
     """
     return first(
         view,
-        either(_overwritten, overwritten_in_getitem, training_wiped),
+        either(_overwritten, overwritten_in_getitem, training_wiped, rows_blanked),
         "the scripts show no batch on its way into the model",
     )
 
@@ -51,6 +51,9 @@ def _overwritten(source: Script) -> Finding | None:
                     continue
                 while isinstance(value, ast.Call) and last_name(value.func) in ("to", "cuda", "float"):
                     value = value.func.value if isinstance(value.func, ast.Attribute) else None
+                if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+                    if 0 in (literal(source, value.left), literal(source, value.right)):
+                        return at(source, node, "the inputs are multiplied by nothing")
                 if not isinstance(value, ast.Call) or last_name(value.func) not in _FILLS:
                     break
                 if last_name(value.func).endswith("_like") or _shape_alone(source, value, name):

@@ -13,6 +13,7 @@ from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
+from ..labels.one_side import classes_exchanged
 from ..model.inputs import JOINS
 from ..samples.batches import batches_differ, symbol
 from ..shared.checks import at, first, ok
@@ -47,6 +48,7 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
         _setting_left,
         _labels_apart,
         _mask_left_out,
+        _exchanged,
     )
 
     def check(source: Script) -> Finding | None:
@@ -62,6 +64,10 @@ def _labels_apart(source: Script, labels: bool) -> Finding | None:
 
 def _mask_left_out(source: Script, labels: bool) -> Finding | None:
     return None if labels else mask_left_out(source)
+
+
+def _exchanged(source: Script, labels: bool) -> Finding | None:
+    return classes_exchanged(source) if labels else None
 
 
 def _setting_left(source: Script, labels: bool) -> Finding | None:
