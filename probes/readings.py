@@ -81,6 +81,7 @@ MODULES = (
     "code.model.recurrent",
     "code.model.registered",
     "code.model.sequence",
+    "code.model.silenced",
     "code.model.starts",
     "code.model.wiring",
     "code.optimizer.betas",

@@ -13,6 +13,7 @@ from .loss.bounded_targets import standardised_pixels_as_shares
 from .loss.calls import loss_wrong as standard_loss_wrong
 from .loss.ctc import ctc_input_wrong
 from .loss.divergence import divergence_of_wrong_kind, gaussian_divergence_wrong, mean_beside_sum
+from .loss.emptied import loss_emptied
 from .loss.likelihood_arguments import (
     certain_weighs_most,
     keras_rate_linear,
@@ -396,6 +397,7 @@ def loss_wrong(view: View) -> Finding:
             loss_arguments_swapped,
             class_loss_on_numbers,
             term_taken_off,
+            loss_emptied,
             ctc_input_wrong,
             output_squashed,
             score_is_minimised,

@@ -15,6 +15,7 @@ from ..shared.roles import model_calls
 from ..shared.sides import either, words
 from ..trainers.trainer_settings import classes_over_words
 from .best_kept import first_read_for_best
+from .kept_when import early_epoch_read, fresh_network_kept, kept_at_one_epoch
 from .untrained import made_anew_for_evaluation
 
 
@@ -146,7 +147,14 @@ def evaluates_stale_copy(view: View) -> Finding:
 
     Also one that is made anew after the training.
     """
-    checks = either(_stale_copy, first_read_for_best, made_anew_for_evaluation)
+    checks = either(
+        _stale_copy,
+        first_read_for_best,
+        made_anew_for_evaluation,
+        fresh_network_kept,
+        kept_at_one_epoch,
+        early_epoch_read,
+    )
     return first(view, checks, "the scripts copy no model")
 
 

@@ -27,6 +27,14 @@ from ..tensorflow.answers import metric_of_other_answers
 from ..tensorflow.slips import argmax_over_batch
 from ..tensorflow.tape_steps import argmax_over_time, metric_not_listed, reduced_by_mean, weights_left_in_test
 from .back_on_one_side import turned_back_on_one_side
+from .by_batch import (
+    among_the_likeliest,
+    batches_for_rows,
+    classes_left_out,
+    hits_without_labels,
+    one_batch_scored,
+    rows_permuted,
+)
 from .compared import (
     held_against_itself,
     ignored_counts,
@@ -136,6 +144,8 @@ def metric_miscounts(view: View) -> Finding:
             mean_over_emptied_in_metric,
             metric_counts_padding,
             held_against_itself,
+            *(rows_permuted, classes_left_out, hits_without_labels, batches_for_rows),
+            *(among_the_likeliest, one_batch_scored),
             anew_in_each_batch,
             tensors_go_on,
             padding_in_divisor,

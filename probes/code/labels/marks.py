@@ -44,12 +44,19 @@ def ignored_labels(source: Script) -> set[int] | None:
     return found
 
 
+_LAYERS_PADDING = re.compile(r"\bpadding(?:_mode)?=|\b(?:F|np|nn\.functional)\.pad\(")
+
+
 def real_class_ignored(source: Script) -> Finding | None:
     """`ignore_index=0` where a vocabulary is numbered from zero and no place of it is kept for padding."""
     if source.loose or not ({0} & (ignored_labels(source) or set())):
         return None
-    if re.search(r"(?i)pad|blank|background|unk|['\"]<|void|mask_?id|special", source.code):
+    if re.search(
+        r"(?i)pad|blank|background|unk|['\"]<|void|mask_?id|special", _LAYERS_PADDING.sub("", source.code)
+    ):
         return None
+    if (found := _drawn_class_ignored(source)) is not None:
+        return found
     for call in source.named("enumerate"):
         start = keyword(call, "start") or (call.args[1] if len(call.args) > 1 else None)
         made = next((p for p in source.above(call) if isinstance(p, (ast.DictComp, ast.stmt))), None)
@@ -59,6 +66,36 @@ def real_class_ignored(source: Script) -> Finding | None:
                 value = keyword(told, "ignore_index")
                 if value is not None and literal(source, value) == 0:
                     return at(source, told, "class 0 is a real one here, and the loss leaves it out")
+    return None
+
+
+_SAMPLES = re.compile(
+    r"\b(?:CIFAR10|CIFAR100|MNIST|FashionMNIST|KMNIST|SVHN|STL10|load_digits|load_iris|load_wine)\b"
+)
+
+
+def _drawn_class_ignored(source: Script) -> Finding | None:
+    """`ignore_index=0` where labels are drawn with `integers(0, 8)`, or are those of a set of pictures."""
+    told = [
+        c for c in source.calls if (v := keyword(c, "ignore_index")) is not None and literal(source, v) == 0
+    ]
+    if not told or re.search(r"(?i)segment|tokens?\b|vocab|seq_?len", source.code):
+        return None
+    for node in source.of(ast.Assign):
+        if not isinstance(node.value, ast.Call) or last_name(node.value.func) not in ("integers", "randint"):
+            continue
+        names = [n.id for t in node.targets for n in of(t, ast.Name)]
+        if not any(
+            re.search(r"(?i)^(?:y|labels?|targets?|classes|y_\w+|\w+_(?:y|labels?))$", n) for n in names
+        ):
+            continue
+        given = node.value.args
+        numpy_like = last_name(node.value.func) == "integers" or source.owner(node.value) == "torch"
+        first_of = literal(source, given[0]) if numpy_like and len(given) > 1 else None
+        if first_of == 0:
+            return at(source, told[0], "class 0 is drawn like any other here, and the loss leaves it out")
+    if _SAMPLES.search(source.code):
+        return at(source, told[0], "class 0 is a real one of this data set, and the loss leaves it out")
     return None
 
 

@@ -223,7 +223,7 @@ def activation_missing(view: View) -> Finding:
             _activation_missing,
             activation_left_out,
             ends_unlike_loss,
-            shows("not-logs"),
+            shows("not-logs", "own-answers"),
         ),
         "no loss on probabilities in the scripts",
     )

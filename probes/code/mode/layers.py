@@ -9,6 +9,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
+from ..evaluation.by_batch import scored_loops
 from ..model.drop_by_hand import dropped_in_evaluation
 from ..shared.checks import at, first, is_evaluation, is_false_node, ok
 from ..shared.nodes import is_true
@@ -46,7 +47,7 @@ def dropout_always_on(view: View) -> Finding:
 
     `F.dropout(x, p)` has `training=True` by default, `dropout_p=` of the fused attention knows no mode.
     """
-    checks = either(_always_on, dropped_in_evaluation)
+    checks = either(_always_on, dropped_in_evaluation, _dropped_when_scored)
     return first(view, checks, "the scripts hold no functional dropout in a model")
 
 
@@ -91,6 +92,19 @@ def _always_on(source: Script) -> Finding | None:
     return (
         ok(source, seen, "functional dropout is told whether the model trains") if seen is not None else None
     )
+
+
+def _dropped_when_scored(source: Script) -> Finding | None:
+    """`F.dropout(model(x), 0.5)` in an evaluation: the function drops unless it is told not to."""
+    for loop in scored_loops(source):
+        for call in of(loop, ast.Call):
+            if last_name(call.func) not in _FUNCTIONAL or source.owner(call) not in _LIBRARIES[:5]:
+                continue
+            told = keyword(call, "training") or (call.args[2] if len(call.args) > 2 else None)
+            if told is None or (isinstance(told, ast.Constant) and told.value is True):
+                if not _asked_for(source, call, call.args[1] if len(call.args) > 1 else None):
+                    return at(source, call, "this dropout drops in the evaluation: it is not told otherwise")
+    return None
 
 
 def _none_by_default(function: Function, name: str) -> bool:

@@ -150,6 +150,9 @@ def added_to_itself(source: Script) -> Finding | None:
                         return at(
                             source, node, "a branch is added to itself: its input does not get past the block"
                         )
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+                if isinstance(node.left, ast.Name) and unparse(node.left) == unparse(node.right):
+                    return at(source, node, f"{node.left.id} is taken from itself: nothing of it gets on")
             elif isinstance(node, ast.Call) and last_name(node.func) in _ADDS and len(node.args) == 2:
                 if _doubled(source, function, *node.args):
                     return at(

@@ -19,7 +19,14 @@ from ..shared.sides import either
 from ..tensorflow.slips import constant_kernels
 from .compact import constant_kernel
 from .zero_products import both_factors_zero, matrices_all_zero
-from .zero_starts import ends_branch, ends_functional, is_of_output, may_start_at_zero, units
+from .zero_starts import (
+    ends_branch,
+    ends_functional,
+    is_of_output,
+    may_be_nought,
+    may_start_at_zero,
+    units,
+)
 
 
 @probe()
@@ -27,9 +34,44 @@ def zero_init(view: View) -> Finding:
     """Weights set to zero or one constant. Normal for biases, norm layers, LoRA's B and last layers."""
     return first(
         view,
-        either(_zero_init, both_factors_zero, matrices_all_zero, constant_kernels, constant_kernel),
+        either(
+            _zero_init,
+            norms_all_zero,
+            both_factors_zero,
+            matrices_all_zero,
+            constant_kernels,
+            constant_kernel,
+        ),
         "the scripts do not initialise weights themselves",
     )
+
+
+_NORMS = re.compile(r"^(?:BatchNorm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|InstanceNorm[123]d|RMSNorm)$")
+
+
+def norms_all_zero(source: Script) -> Finding | None:
+    """`if isinstance(m, nn.BatchNorm2d): nn.init.zeros_(m.weight)`: every norm of a network starts at nought.
+
+    The last norm of a residual branch may (it is named then: `m.bn2.weight`); all of them stop everything.
+    """
+    for node, target in _constants_given(source):
+        owner = target.value if isinstance(target, ast.Attribute) and target.attr == "weight" else None
+        if not isinstance(owner, ast.Name) or not isinstance(node, ast.Call) or not may_be_nought(node):
+            continue
+        test = next((p for p in source.above(node) if isinstance(p, ast.If)), None)
+        if test is None or not any(node in walk(s) for s in test.body):
+            continue
+        for call in of(test.test, ast.Call):
+            if (
+                last_name(call.func) != "isinstance"
+                or len(call.args) != 2
+                or unparse(call.args[0]) != owner.id
+            ):
+                continue
+            kinds = call.args[1].elts if isinstance(call.args[1], ast.Tuple) else [call.args[1]]
+            if all(_NORMS.match(last_name(k)) for k in kinds):
+                return at(source, node, "every norm is multiplied by nought at the start")
+    return None
 
 
 _MEANT = (

@@ -123,6 +123,10 @@ def _drawn(source: Script, statement: ast.stmt, owner: str) -> Iterator[ast.AST]
                 not functions and _STARTS.match(last_name(given))
             ):
                 yield call
+        elif last_name(call.func) == "apply" and whole and isinstance(given, ast.Lambda):
+            drawn = any(last_name(c.func) == "reset_parameters" for c in of(given, ast.Call))
+            if drawn and not any(last_name(c.func) == "isinstance" for c in of(given, ast.Call)):
+                yield call
         elif isinstance(call.func, ast.Name) and call.args and unparse(call.args[0]) == owner:
             for function in flow(source).called(call):
                 names = _parameters(function)

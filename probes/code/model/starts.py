@@ -13,6 +13,8 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 
 _LAYERS = re.compile(r"^(?:Linear|Dense|Conv(?:Transpose)?[123][dD](?:Transpose)?)$")
+# below this no common scheme draws weights of layers: init-extreme has the same limit (mindspore-1.2.1)
+NARROW = 1e-4
 # deviation from which a layer of a few hundred inputs starts with outputs in the tens (practice)
 WIDE = 0.5
 
@@ -41,6 +43,13 @@ def _wide(source: Script) -> Finding | None:
             return at(
                 source, call, f"weights of a layer start with deviation {spread:.3g}, whatever its width"
             )
+    if (grown := _multiplied(source)) is not None:
+        return grown
+    for call in source.named("xavier_uniform_", "xavier_normal_", "orthogonal_"):
+        gain = keyword(call, "gain") or (call.args[1] if len(call.args) > 1 else None)
+        number = _number(gain) if gain is not None else None
+        if number is not None and number >= _GAIN and _is_layers_weight(source, call):
+            return at(source, call, f"weights of a layer start {number:g} times too wide for their width")
     for call in source.named("set_data"):
         given = call.args[0] if call.args else None
         if not isinstance(given, ast.Call) or last_name(given.func) != "initializer" or not given.args:
@@ -69,6 +78,58 @@ def _wide(source: Script) -> Finding | None:
     return ok(source, seen, "weights start with a small deviation") if seen is not None else None
 
 
+# the largest gain that PyTorch's `calculate_gain` gives is below 2; a factor of ten is far beyond any of them
+_GAIN = 10.0
+
+
+def _multiplied(source: Script) -> Finding | None:
+    """`for p in model.parameters(): p.mul_(100)` before the training: every weight starts that much wider."""
+    for loop in source.of(ast.For):
+        over = last_name(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
+        if over not in ("parameters", "trainable_params", "get_parameters") or source.loops_around(loop):
+            continue
+        if not isinstance(loop.target, ast.Name) or len(loop.body) != 1:
+            continue
+        only = loop.body[0]
+        factor: ast.expr | None = None
+        about = ""
+        if isinstance(only, ast.AugAssign) and isinstance(only.op, ast.Mult):
+            about, factor = unparse(only.target), only.value
+        elif isinstance(only, ast.Expr) and isinstance(only.value, ast.Call) and only.value.args:
+            if last_name(only.value.func) == "mul_":
+                about, factor = source.owner(only.value), only.value.args[0]
+        number = _number(factor) if factor is not None else None
+        if (
+            about in (loop.target.id, f"{loop.target.id}.data")
+            and number is not None
+            and abs(number) >= _GAIN
+        ):
+            return at(source, only, f"every weight is multiplied by {number:g} before the training")
+    return None
+
+
+@probe()
+def starts_narrow(view: View) -> Finding:
+    """Weights of all linear or convolution layers of a kind are drawn with a deviation below 1e-4.
+
+    `nn.init.normal_(m.weight, std=1e-6)` under a test for the kind of layer, so for every one of them.
+    """
+    return first(view, _narrow, "the scripts draw no weights of layers")
+
+
+def _narrow(source: Script) -> Finding | None:
+    seen: ast.AST | None = None
+    for call in source.named("normal_", "uniform_", "trunc_normal_"):
+        if not (_is_layers_weight(source, call) or _is_every_weight(source, call)):
+            continue
+        spread = _spread(call)
+        seen = seen or (call if spread is not None else None)
+        whole = _is_every_weight(source, call) or any(isinstance(p, ast.If) for p in source.above(call))
+        if spread is not None and 0 < spread < NARROW and whole:
+            return at(source, call, f"weights of layers start with deviation {spread:.3g}, next to zero")
+    return ok(source, seen, "weights start with a deviation of their own") if seen is not None else None
+
+
 def _made_up_for(source: Script, call: ast.Call, spread: float) -> bool:
     """Whether the same function draws a second named layer so small that both together are no longer wide.
 
@@ -95,6 +156,8 @@ def _spread(call: ast.Call) -> float | None:
         ends = [_number(e) for e in (low, high) if e is not None]
         if len(ends) == 2 and ends[0] is not None and ends[1] is not None and ends[0] < 0 < ends[1]:
             return (ends[1] - ends[0]) / 12**0.5
+        if ends == [0.0, 1.0]:
+            return 0.58  # what it draws by itself: all of one sign
         return None
     mean = keyword(call, "mean") or (rest[0] if rest else None)
     std = keyword(call, "std") or (rest[1] if len(rest) > 1 else None)

@@ -36,11 +36,11 @@ _ENCODES = re.compile(r"(?i)^_?(?:encode|posterior|prior|head|output|predict)")
 def may_start_at_zero(source: Script, target: ast.expr, node: ast.AST) -> bool:
     """Say whether what `node` fills (`self.head.weight`, `table.weight[pad]`) trains all the same."""
     return _is_rows(target) or (
-        _is_zero(node) and (is_of_output(source, target) or _has_one_unit(source, target))
+        may_be_nought(node) and (is_of_output(source, target) or _has_one_unit(source, target))
     )
 
 
-def _is_zero(node: ast.AST) -> bool:
+def may_be_nought(node: ast.AST) -> bool:
     """`zeros_(w)`, `w.zero_()`, `constant_(w, 0.0)`: no other constant."""
     if not isinstance(node, ast.Call):
         return "zeros" in unparse(node)

@@ -21,6 +21,7 @@ from ..splits.slipped import drawn_for_both_sides
 from ..tensorflow.data import held_out_drawn
 from .in_training_mode import masked_in_every_mode
 from .mapped_sides import random_beside_training, switched_on_for_held_out
+from .noisy_when_scored import noisy_when_scored
 
 TRAINING_FLAG = re.compile(
     r"^(?:self\.)?_?(?:is_|do_|for_|in_|use_)?(?:train(?:ing)?|aug(?:ment)?(?:ation)?)(?:_mode)?$"
@@ -42,6 +43,7 @@ def evaluation_is_augmented(view: View) -> Finding:
                 handed_random,
             ),
             masked_in_every_mode,
+            noisy_when_scored,
             *(random_beside_training, switched_on_for_held_out, random_for_held_out),
         ),
         "the scripts make no data by a switch for training",

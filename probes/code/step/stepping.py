@@ -8,6 +8,9 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.journal import Stepped
+from ...rehearsal.judges import shows
+from ...rehearsal.machine import rehearsed
 from ...scripts.learning import updates
 from ...scripts.syntax import Script
 from ..mindspore.ports import cell_without_update, gradients_unused
@@ -94,6 +97,20 @@ def step_missing(view: View) -> Finding:
         ),
         "no hand-written training step in the scripts",
     )
+
+
+@probe()
+def step_doubled(view: View) -> Finding:
+    """An optimizer steps twice on one gradient, or the gradient of one loss is taken twice for a step.
+
+    Seen in a rehearsal of the program, so only where its steps and weights are known.
+    """
+    return first(view, either(shows("used-twice"), _stepped), "no rehearsed training step in the scripts")
+
+
+def _stepped(source: Script) -> Finding | None:
+    steps = rehearsed(source).journal.of(Stepped)
+    return ok(source, steps[0].node, "each step uses a gradient of its own") if steps else None
 
 
 # what has a step or an update and moves no weight

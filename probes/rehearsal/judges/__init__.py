@@ -29,6 +29,7 @@ _JUDGES = (
     figures.last_batch_only,
     figures.never_reset,
     floors.logarithm_of_nought,
+    losses.answers_own_targets,
     losses.given_otherwise,
     kept.best_not_taken_back,
     kept.best_that_moves_on,
@@ -57,6 +58,7 @@ _JUDGES = (
     steps.stale_gradients,
     steps.undivided,
     steps.unreached,
+    steps.used_twice,
     worked.worked_otherwise,
 )
 

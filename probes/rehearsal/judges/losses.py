@@ -47,3 +47,25 @@ def given_otherwise(machine: Machine) -> Iterator[Verdict]:
             if after in _OF_SCORES and before in _CHANCES:
                 yield Verdict("bent-twice", event.node, f"{after} applies its own {before}, and gets one")
                 return
+
+
+def answers_own_targets(machine: Machine) -> Iterator[Verdict]:
+    """The class that an answer names is the class that its own loss asks for: nothing of the labels is left.
+
+    `cross_entropy(logits, logits.argmax(1))`. Labels made by another answer, of a teacher or of the plain
+    picture, are left alone.
+    """
+    backwards = machine.journal.of(Backward)
+    for event in backwards:
+        loss = event.loss
+        if not isinstance(loss, Tensor) or event.guessed or len(loss.asked) != 1:
+            return
+        if loss.done[-2:-1] != ("argmax",) or loss.done[-1:] not in {(n,) for n in _OF_SCORES}:
+            return
+        asked = machine.asks.get(next(iter(loss.asked)))
+        if asked is None or asked.opaque or machine.not_known & set(loss.done):
+            return
+    if len(backwards) > 1:
+        yield Verdict(
+            "own-answers", backwards[0].node, "this loss takes the network's own answers for the labels"
+        )

@@ -190,3 +190,37 @@ def divided_for_nothing(machine: Machine) -> Iterator[Verdict]:
                 lost[0].node,
                 f"each loss is divided by {1 / scale:g}, and gradients are cleared after each",
             )
+
+
+def used_twice(machine: Machine) -> Iterator[Verdict]:
+    """An optimizer steps again on gradients that it has used, or one loss is derived twice for a step.
+
+    `optimizer.step(); optimizer.step()`, `loss.backward(retain_graph=True); loss.backward()`.
+    """
+    if optimizers(machine) is None or machine.gradients_read:
+        return
+    steps = [e for e in machine.journal.of(Stepped) if e.optimizer.name != "LBFGS"]
+    if any(e.guessed for e in steps):
+        return
+    last: dict[int, frozenset[int]] = {}  # of each optimizer, the gradients that its last step used
+    again: list[Stepped] = []
+    for event in steps:
+        used = frozenset(n for g in event.gradients.values() for n in g)
+        if used and used == last.get(id(event.optimizer)) and used <= event.stale:
+            again.append(event)
+        last[id(event.optimizer)] = used
+    if len(again) >= 3 and len(again) * 2 >= len(steps) - 1:
+        yield Verdict(
+            "used-twice", again[0].node, "this step uses the gradients of the step before once more"
+        )
+    losses = {e.number: e for e in machine.journal.of(Backward)}
+    twice: list[Backward] = []
+    for event in steps:
+        used = frozenset(n for g in event.gradients.values() for n in g) - event.stale
+        mine = [losses[n] for n in sorted(used) if n in losses]
+        first = {id(e.loss): e for e in reversed(mine) if isinstance(e.loss, Tensor)}
+        twice += [e for e in mine if isinstance(e.loss, Tensor) and first[id(e.loss)] is not e][:1]
+    if len(twice) >= 3 and len(twice) * 2 >= len(steps):
+        yield Verdict(
+            "used-twice", twice[0].node, "the gradient of this loss is taken a second time for one step"
+        )

@@ -583,7 +583,7 @@ def _no_graph(call: Call) -> Any:
     return ("<graph>", call.callee.last == "enable_grad")
 
 
-@function("clip_grad_norm_", "clip_grad_value_", of=("torch.",))
+@function("clip_grad_norm_", "clip_grad_value_", of=("torch.", "torch.nn.utils."))
 def _clipped(call: Call) -> Any:
     return Tensor(done=("norm",), scalar=True)
 
