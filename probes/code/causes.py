@@ -67,6 +67,7 @@ from .model.forward import only_last_layer, result_thrown_away, scale_unused, te
 from .model.joins import joined_with_itself
 from .model.lost_sums import sum_without_reader
 from .model.made_when_called import layers_made_when_called
+from .model.misasked import nought_times, one_block_of_stack, operators_misasked
 from .model.only_one import one_of_list_asked
 from .model.operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
 from .model.recurrent import last_of_batch
@@ -140,6 +141,8 @@ _BRANCHES = (
     zeros_for_branch,
     part_unread,
     half_unused,
+    one_block_of_stack,
+    nought_times,
 )
 
 
@@ -315,6 +318,7 @@ def operator_wrong(view: View) -> Finding:
             layers_unbent,
             axis_wrong,
             mask_astray,
+            operators_misasked,
             padding_pooled,
         )
     )

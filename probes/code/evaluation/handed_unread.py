@@ -1,4 +1,4 @@
-"""Evaluations that do not look at what they are handed, or tell the best of their batches for all of them."""
+"""Evaluations that do not look at what they are handed, or tell one batch for all of them."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def best_batch_told(source: Script) -> Finding | None:
             if isinstance(c.func, ast.Attribute) and c.func.attr == "append"
         }
         for call in of(function, ast.Call):
-            if last_name(call.func) not in ("min", "amin", "nanmin"):
+            if last_name(call.func) not in ("min", "amin", "nanmin", "max", "amax", "nanmax"):
                 continue
             given = call.args[0] if call.args else getattr(call.func, "value", None)
             if len(call.args) > 1 or given is None or unparse(given) not in filled:
                 continue
             if _LOSSES.search(unparse(given)):
-                return at(source, call, "the smallest loss of a batch is told for the loss of all")
+                return at(source, call, "the loss of one batch, by its size, is told for the loss of all")
     return None
 
 

@@ -19,6 +19,7 @@ from ...scripts.learning import taken
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.sides import either
+from .asked_once import asked_for_one_step
 from .of_fit import callback_unused
 from .rate_units import schedule_unused
 from .trainer_schedules import trainer_leaves_idle
@@ -43,7 +44,7 @@ def schedule_idle(view: View) -> Finding:
 
     False positive: a schedule that another framework's hook advances by the name of an attribute.
     """
-    looks = either(_idle, schedule_unused, trainer_leaves_idle, callback_unused)
+    looks = either(_idle, schedule_unused, trainer_leaves_idle, callback_unused, asked_for_one_step)
     return first(view, looks, "the scripts build no scheduler")
 
 

@@ -35,6 +35,7 @@ from .joined_fit import fitted_to_both, series_parted_by_chance
 from .joined_rows import held_out_rows_joined
 from .learnt_and_scored import chosen_by_test
 from .look_ahead import inputs_look_ahead
+from .named_parts import name_of_part_unread, trains_on_named_part
 from .net_of_folds import net_through_folds
 from .node_masks import learns_other_nodes
 from .overlaps import overlap
@@ -96,6 +97,7 @@ def held_out_in_training(view: View) -> Finding:
     """
     check = either(
         *(_overlap, same_source, _same_data, _fits_on_both, _joined),
+        *(name_of_part_unread, trains_on_named_part),
         *(held_out_rows_joined, rows_copied, drawn_with_one_seed),
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
         *(cuts_meet, both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
