@@ -64,7 +64,9 @@ for it in range(200):
     optimizer.step()
 print(estimate())
 """
+PART = 'd = train_data if split == "train" else val_data'
 SHARED = "(3)])\n        for b in self.blocks[1:]:\n            b.attn = self.blocks[0].attn\n"
+SAID = SHARED.replace("for b", "shared = 1\n        for b")  # a script that speaks of sharing
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,7 @@ SHARED = "(3)])\n        for b in self.blocks[1:]:\n            b.attn = self.bl
         ("script-branch-lost", "x = x + self.attn", "x = 0 * x + self.attn"),
         ("script-layer-repeated", "(3)])\n", SHARED),
         ("script-scheduler-never-stepped", "get_lr(it)\n    x", "get_lr(0)\n    x"),
-        ("script-training-sees-evaluation", 'd = train_data if split == "train" else val_data', "d = train_data"),
+        ("script-training-sees-evaluation", PART, "d = train_data"),
         ("script-training-sees-evaluation", 'get_batch("train")\n    loss', 'get_batch("val")\n    loss'),
         ("script-metric-miscounts", "losses.mean()", "losses.max()"),
     ],
@@ -95,7 +97,7 @@ def test_what_is_asked_otherwise_is_seen(symptom: str, old: str, new: str) -> No
         ("script-operator-wrong", "torch.arange(16))", "torch.arange(16).to(idx.device))"),
         ("script-branch-lost", "x = self.blocks(x)", "x = self.blocks[0](x)\n        x = self.blocks[1:](x)"),
         ("script-branch-lost", "x = x + self.attn", "x = x + 0 * self.attn(v).sum() + self.attn"),
-        ("script-layer-repeated", "(3)])\n", SHARED.replace("for b", "# shared\n        shared = 1\n        for b")),
+        ("script-layer-repeated", "(3)])\n", SAID),
         ("script-scheduler-never-stepped", "get_lr(it)\n    x", "get_lr(it + 1)\n    x"),
         ("script-training-sees-evaluation", "def get_batch(split):", "def get_batch(split, size=8):"),
     ],
