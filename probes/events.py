@@ -125,6 +125,33 @@ def _has_adapters(run: Run) -> bool:
     return any(w in n for n in named for w in words) or any("peft" in str(k) for k in run.facts)
 
 
+_LOST = r"(?:missing|corrupt\w*|not (?:be )?found|unreadable|broken|skipped|ignored|do(?:es)? not exist)"
+_FOUND_AND_LOST = re.compile(rf"(\d[\d,]*) (?:\w+ )?found\b.{{0,12}}?\b(\d[\d,]*) {_LOST}", re.IGNORECASE)
+_OF_ALL = re.compile(rf"(\d[\d,]*) (?:of|out of|/) (\d[\d,]*) \w+.{{0,80}}?\b{_LOST}", re.IGNORECASE)
+
+
+@probe()
+def much_left_out(view: View, share: float) -> Finding:
+    """The log counts files or samples that were not found or could not be read: `share` of all, or more."""
+    counted = None
+    for event in view.run.events_of("data-warning"):
+        if found := _FOUND_AND_LOST.search(event.text):
+            there, lost = (int(n.replace(",", "")) for n in found.groups())
+            whole = there + lost
+        elif found := _OF_ALL.search(event.text):
+            lost, whole = (int(n.replace(",", "")) for n in found.groups())
+        else:
+            continue
+        if 0 < lost <= whole and (counted is None or lost * counted[1] > counted[0] * whole):
+            counted = lost, whole, event
+    if counted is None:
+        return unknown("the log does not count what was left out of the data")
+    lost, whole, event = counted
+    words = f"the log says that {lost:,} of {whole:,} are left out: {event.text}"
+    seen: dict[str, Any] = {"value": round(lost / whole, 4), "threshold": share, "where": _places((event,))}
+    return present(words, **seen) if lost >= share * whole else absent(words, **seen)
+
+
 @probe()
 def ended_with(view: View, words: list[str], but: list[str] | None = None) -> Finding:
     """The run ended with an exception that says one of these words, and none of those of `but`.

@@ -141,6 +141,7 @@ MODULES = (
     "config.model",
     "config.optimisation",
     "config.precision",
+    "config.pretrained",
     "config.recipes",
     "config.sources",
     "config.splits",

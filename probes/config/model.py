@@ -7,6 +7,7 @@ import re
 from ...engine.model import Place
 from .. import settings as names
 from ..registry import Finding, View, absent, present, probe, unknown
+from ..run import Setting
 from .values import carried, not_recorded, number_of, says, value_of
 
 
@@ -38,17 +39,27 @@ _CHECKPOINT = re.compile(
 _EMPTY = ("", None, "none", "null", False, "false")
 
 
+def _is_place(setting: Setting) -> bool:
+    return _CHECKPOINT.match((names.parts_of(setting.key) or [""])[-1]) is not None
+
+
+def names_weights(setting: Setting) -> bool:
+    """Whether a setting names the checkpoint that training begins with."""
+    told = str(setting.value).lower() if setting.value else setting.value
+    return _is_place(setting) and told not in _EMPTY
+
+
 @probe()
 def tuned_from_nothing(view: View) -> Finding:
     """Fine-tuning is asked for by `run_mode` (MindFormers), and every place for a checkpoint is empty."""
     mode = next((s for s in view.run.raw_settings if names.parts_of(s.key)[-1:] == ["run_mode"]), None)
     if mode is None or str(mode.value).lower() != "finetune":
         return unknown("no settings ask for fine-tuning")
-    places = [s for s in view.run.raw_settings if _CHECKPOINT.match((names.parts_of(s.key) or [""])[-1])]
+    places = [s for s in view.run.raw_settings if _is_place(s)]
     where = (Place(mode.file, mode.line), *(Place(s.file, s.line) for s in places[:3]))
     if not places:
         return unknown("fine-tuning is asked for; no settings name a checkpoint")
-    named = next((s for s in places if (str(s.value).lower() if s.value else s.value) not in _EMPTY), None)
+    named = next((s for s in places if names_weights(s)), None)
     if named is not None:
         return absent(f"fine-tuning begins with {named.key} = {named.value}", where=where)
     listed = ", ".join(dict.fromkeys(s.key for s in places))

@@ -47,6 +47,20 @@ def test_a_message_is_present_absent_or_unknown(symptom: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("images and labels... 61213 found, 57074 missing, 0 empty, 0 corrupted", "present"),
+        ("1,200 of 9,600 images could not be found", "present"),
+        ("Scanning labels... 4952 found, 48 missing", "absent"),
+        ("ignoring corrupt image/label: 000123.jpg", "unknown"),
+    ],
+)
+def test_how_much_of_the_data_is_left_out(text: str, expected: str) -> None:
+    event = Event("data-warning", "log.txt", 7, text=text)
+    assert state("log-much-data-left-out", run(events=[event])) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("newly initialized: ['classifier.weight', 'classifier.bias']", "absent"),
         ("newly initialized: ['bert.pooler.dense.weight', 'score.weight']", "absent"),
         ("newly initialized: ['encoder.layer.0.attention.weight', 'classifier.bias']", "present"),

@@ -13,17 +13,20 @@ from ...run import Event
 LOOK = 4 * 1024 * 1024  # samples are printed before training begins
 LEAST = 4  # labels, so that an empty answer of a toy is none
 _LABELS = re.compile(
-    rb"^[^\n]{0,120}?\blabels?(?:_?ids?)?[\"']?[ \t]*[:=]?\s{0,4}(?:tensor\()?\[+([-\d., \t]+)\]",
+    rb"^[^\n]{0,120}?\blabels?(?:_?ids?)?[\"'\]]?[ \t]*[:=]?\s{0,4}(?:tensor\()?\[+([-\d., \t]+)\]",
     re.MULTILINE | re.IGNORECASE,
+)
+_COUNTED = re.compile(
+    rb"^[^\n]{0,120}?\blabels?\W{1,4}\[-100 ?\* ?(\d+)\][ \t\r]*$", re.MULTILINE | re.IGNORECASE
 )
 
 
 def all_masked(data: bytes, file: str) -> tuple[Event, ...]:
     """The event of a printed sample without any label, if there is one and none with a label beside it."""
     head = data[:LOOK]
-    if b"-100, -100" not in head and b"-100,-100" not in head:
+    if not any(mark in head for mark in (b"-100, -100", b"-100,-100", b"[-100 *", b"[-100*")):
         return ()
-    found = None
+    found = next((head.count(b"\n", 0, m.start(1)) + 1 for m in _COUNTED.finditer(head)), None)
     for labels in _LABELS.finditer(head):
         values = labels[1].split(b",")
         if any(v.strip() not in (b"-100", b"...") for v in values):

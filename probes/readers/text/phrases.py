@@ -288,6 +288,8 @@ _WARNINGS = (
         r"WARNING:? .{0,40}No labels in",
         r"ignoring corrupt image/label",
         r"[1-9]\d* (?:images? |files? )?(?:missing|corrupt(?:ed)?)(?: \(|,|$| images| labels| files)",
+        r"[1-9]\d* (?:images?|files?|samples?|records?|annotations?)\b.{0,100}"
+        r"\b(?:(?:were|was|are|is|could) not (?:be )?found|do(?:es)? not exist)",
         r"PNG.{0,20}CRC error|libpng (?:error|warning)|DataLossError",
         r"samples? (?:are|is|have) .{0,40}(?:too (?:short|long)|invalid sizes).{0,40}(?:ignored|skipp)",
         r"(?:image|label|file|sample)s? .{0,120}(?:is |are |not )(?:corrupt\w*|missing|truncated)",

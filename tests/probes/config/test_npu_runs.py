@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,12 @@ from traindoctor.engine.load import load_rules
 from traindoctor.probes import data_lists
 from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.code.calls import old_device
-from traindoctor.probes.config import in_force, model, sources, versions
+from traindoctor.probes.config import in_force, model, pretrained, sources, versions
 from traindoctor.probes.curves import metrics
 from traindoctor.probes.readings import readings
 from traindoctor.probes.registry import probes_of
 
-MODULES = (in_force, model, sources, versions, metrics, data_lists, old_device)
+MODULES = (in_force, model, pretrained, sources, versions, metrics, data_lists, old_device)
 PROBES = {p for m in MODULES for p in probes_of(m)}
 SYMPTOMS = [s for s in load_rules().symptoms.values() if s.probe in PROBES]
 
@@ -196,3 +197,24 @@ def test_no_npu_is_asked_for(tmp_path: Path, device: str, expected: str) -> None
     files = {"train.py": PORT.format(device), "train.log": log()}
 
     assert state(tmp_path, "script-old-device-left", files) == expected
+
+
+@pytest.mark.parametrize(
+    ("launch", "expected"),
+    [
+        ("--load ./weights --rotary-base 10000 --seq-length 4096", "present"),
+        ("--load ./weights --rotary-base 1000000 --seq-length 4096", "absent"),
+        ("--load ./weights --rotary-base 1000000 --norm-epsilon 1e-6", "absent"),
+        ("--load ./weights --rotary-base 1000000 --norm-epsilon 1e-3", "present"),
+        ("--load ./weights --rotary-base 5000000 --seq-length 131072", "unknown"),  # made for longer texts
+        ("--rotary-base 10000 --seq-length 4096", "unknown"),  # weights of its own
+    ],
+)
+def test_constants_of_the_weights(tmp_path: Path, launch: str, expected: str) -> None:
+    model = {"model_type": "qwen2", "rope_theta": 1e6, "rms_norm_eps": 1e-6, "max_position_embeddings": 32768}
+    files = {
+        "hf/config.json": json.dumps(model),
+        "run.sh": f"torchrun --nproc_per_node 8 pretrain_gpt.py --lr 1e-6 {launch}\n",
+        "train.log": log(),
+    }
+    assert state(tmp_path, "model-constants-not-those-of-weights", files) == expected

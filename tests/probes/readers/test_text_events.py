@@ -361,6 +361,9 @@ def test_a_text_without_metrics_is_read_for_what_the_device_says(tmp_path: Path)
     [
         ("label_ids:\n[-100, -100, -100, -100, -100]\nlabels:\n", ["all-labels-masked"]),
         ("labels: tensor([[-100, -100, -100, -100]])\n", ["all-labels-masked"]),
+        ("[INFO:swift] [LABELS_IDS] [-100, -100, -100, -100]\n", ["all-labels-masked"]),
+        ("[INFO:swift] [LABELS] [-100 * 35]\n", ["all-labels-masked"]),
+        ("[INFO:swift] [LABELS] [-100 * 35]The answer is 4.\n", []),
         ("label_ids:\n[-100, -100, -100, 77, 2]\n", []),
         ("input_ids:\n[5, 6, 7, 8, 9]\n", []),
     ],

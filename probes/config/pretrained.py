@@ -1,0 +1,66 @@
+"""Constants of the model that weights were made with, and no checkpoint carries: `config.json` tells them."""
+
+from __future__ import annotations
+
+import re
+
+from ...engine.model import Place
+from .. import settings as names
+from ..registry import Finding, View, absent, present, probe, unknown
+from ..run import Setting
+from .model import names_weights
+
+# Nothing of these stands in the shapes of weights: with another value they load, and compute something else.
+_BASE = re.compile(r"^(?:rope_theta|rotary_(?:emb_)?base|rope_base|rotary_theta|theta)$")
+_EPSILON = re.compile(r"^(?:rms_norm_eps|layer_norm_eps(?:ilon)?|layernorm_epsilon|norm_eps(?:ilon)?)$")
+_LENGTH = re.compile(r"^(?:seq_length|seq_len|max_seq_len(?:gth)?|cutoff_len|max_length)$")
+FAR = 3.0  # times: no rounding and no other way to write a value
+
+
+def _last(setting: Setting) -> str:
+    return (names.parts_of(setting.key)[-1:] or [""])[0]
+
+
+def _number(setting: Setting) -> float | None:
+    return names.number(setting.value) if not isinstance(setting.value, tuple) else None
+
+
+@probe()
+def other_constants(view: View) -> Finding:
+    """The base of rotary positions, or the epsilon of norms, is not that of the loaded model's config.json.
+
+    Longer texts than the model was made for are often trained with another base, on purpose.
+    """
+    told = view.run.raw_settings
+    homes = {s.file for s in told if s.file.rpartition("/")[2] == "config.json" and _last(s) == "model_type"}
+    if len(homes) != 1:
+        return unknown("no config.json of one model lies there")
+    theirs = {_last(s): s for s in told if s.file in homes}
+    mine = [s for s in told if s.file not in homes and not s.file.endswith("config.json")]
+    if not any(names_weights(s) for s in mine):
+        return unknown("nothing says that weights are loaded")
+    trained = (
+        names.number(theirs["max_position_embeddings"].value) if "max_position_embeddings" in theirs else None
+    )
+    lengths = [n for s in mine if _LENGTH.match(_last(s)) and (n := _number(s)) is not None]
+    equal = ""
+    for pattern, what in ((_BASE, "base of the rotary positions"), (_EPSILON, "epsilon of the norms")):
+        given = next((s for name, s in theirs.items() if pattern.match(name)), None)
+        used = next((s for s in mine if pattern.match(_last(s))), None)
+        if given is None or used is None:
+            continue
+        a, b = _number(used), _number(given)
+        if a is None or b is None or a <= 0 or b <= 0:
+            continue
+        if pattern is _BASE and trained is not None and any(n > trained for n in lengths):
+            continue
+        words = f"the {what} is {a:g} ({used.key}), in {given.file} {b:g}"
+        if max(a, b) > FAR * min(a, b):
+            return present(
+                words,
+                value=a,
+                threshold=b,
+                where=(Place(used.file, used.line), Place(given.file, given.line)),
+            )
+        equal = equal or words
+    return absent(equal) if equal else unknown("no constant of the model is recorded on both sides")
