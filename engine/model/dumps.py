@@ -78,6 +78,7 @@ class ComparedOperator:
     tensors: tuple[ComparedTensor, ...] = ()
     input_error: float = 0.0  # the largest `relative` of its inputs, and of its outputs
     output_error: float = 0.0
+    file: str = ""  # of the run that holds its outputs, relative to the run
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,9 +190,10 @@ def _missing(view: View) -> str:
     return "no operator dump lies in the benchmark's directory"
 
 
-def _where(one: ComparedOperator) -> tuple[Place, ...]:
-    """The user's own line where the dump knows it, else the operator."""
-    return (Place(one.source.partition(": ")[0] or one.name, rank=one.rank),)
+def where_of(one: ComparedOperator) -> tuple[Place, ...]:
+    """The user's own line where the dump knows it, and the file or folder of it; else the operator."""
+    told = (one.source.partition(": ")[0], one.file)
+    return tuple(Place(file, rank=one.rank) for file in told if file) or (Place(one.name, rank=one.rank),)
 
 
 def subject(one: ComparedOperator) -> Subject:
@@ -226,7 +227,7 @@ def compare_bad(view: View) -> Finding:
             found.verdict,
             value=found.first.output_error,
             step=found.first.step,
-            where=_where(found.first),
+            where=where_of(found.first),
             subject=subject(found.first),
         )
     if found.kind in CLEAN and not found.from_statistics:
@@ -244,7 +245,7 @@ def calls_differ(view: View) -> Finding:
         return present(
             found.verdict,
             step=found.first.step,
-            where=_where(found.first),
+            where=where_of(found.first),
             subject=subject(found.first),
         )
     if found.kind in CLEAN and not found.counted("unmatched"):

@@ -7,10 +7,10 @@ wrong.
 
 from __future__ import annotations
 
-from ...engine.model import ComparedOperator, ComparedTensor, DumpComparison, Place
+from ...engine.model import ComparedOperator, ComparedTensor, DumpComparison
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..tensors.knowledge import knowledge
-from .dumps import CLEAN, OTHER_CALL, Ranks, _missing, by_bits, comparison, ranks_of, subject
+from .dumps import CLEAN, OTHER_CALL, Ranks, _missing, by_bits, comparison, ranks_of, subject, where_of
 
 LOADED = 3  # operators with weights that agree: then both sides hold the same weights
 GROWTH = 10.0  # times that the angle opens from the inputs to the outputs (msprobe's warning rule)
@@ -85,7 +85,7 @@ def cosine_falls(view: View) -> Finding:
             value=cosine,
             threshold=knowledge().tolerances.cosine,
             step=one.step,
-            where=(Place(one.source.partition(": ")[0] or one.name, rank=one.rank),),
+            where=where_of(one),
             subject=subject(one),
         )
     clean = found.kind in CLEAN or one.startswith("no output")
@@ -134,7 +134,7 @@ def products_rounded(view: View, least: float, most: float) -> Finding:
         f" {max(o.output_error for o in rounded):.1e} (first {first.name}), {agree} other operators agree",
         value=max(o.output_error for o in rounded),
         step=first.step,
-        where=(Place(first.source.partition(": ")[0] or first.name, rank=first.rank),),
+        where=where_of(first),
     )
 
 
@@ -168,7 +168,7 @@ def deviates_clearly(view: View, least: float) -> Finding:
         value=first.output_error,
         threshold=least,
         step=first.step,
-        where=(Place(first.source.partition(": ")[0] or first.name, rank=first.rank),),
+        where=where_of(first),
         subject=subject(first),
     )
 
@@ -184,7 +184,7 @@ def bad_on_one_rank(view: View) -> Finding:
         return present(
             f"{first.name} is wrong on rank {first.rank} alone, and right on {len(blamed.right)} other ranks",
             step=first.step,
-            where=(Place(first.name, rank=first.rank),),
+            where=where_of(first),
             subject=subject(first),
         )
     if len(blamed.bad) < 2:
@@ -212,6 +212,6 @@ def far_off_on_one_rank(view: View, least: float) -> Finding:
         value=first.output_error,
         threshold=least,
         step=first.step,
-        where=(Place(first.source.partition(": ")[0] or first.name, rank=first.rank),),
+        where=where_of(first),
         subject=subject(first),
     )

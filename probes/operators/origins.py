@@ -6,7 +6,7 @@ from ...engine.model import ComparedOperator, Place, Subject
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
 from ..tensors.knowledge import is_fused, knowledge, plain
-from .dumps import NO_DUMP, TO_BLAME, by_bits, comparison, overflowed, subject
+from .dumps import NO_DUMP, TO_BLAME, by_bits, comparison, overflowed, subject, where_of
 from .falls import fallen
 from .twice import other_bits_of_equal
 from .zeros import ALWAYS_FINITE, meets_zero
@@ -89,7 +89,7 @@ def fused_bad(view: View) -> Finding:
         f"{first.name}, a fused operator, gives other outputs from inputs that agree",
         value=first.output_error,
         step=first.step,
-        where=(Place(first.name, rank=first.rank),),
+        where=where_of(first),
         subject=subject(first),
     )
 
@@ -107,6 +107,6 @@ def other_bits(view: View) -> Finding:
     return present(
         f"{found.first.name} makes other bits of equal bits, and all before it agrees in every bit",
         step=found.first.step,
-        where=(Place(found.first.name, rank=found.first.rank),),
+        where=where_of(found.first),
         subject=subject(found.first),
     )

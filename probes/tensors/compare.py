@@ -103,6 +103,8 @@ def conclude(
     first = _earliest(walks)
     operators = _explained(walks, first, judge.limits)
     chosen = next((o for o in operators if o.state == "first"), None)
+    if chosen is not None and first is not None and not chosen.file and not chosen.only:
+        chosen = replace(chosen, file=first.run.path)
     told = Told(
         exact=judge.exact,
         walk_start=first.start if first else None,

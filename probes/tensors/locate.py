@@ -268,4 +268,7 @@ def _made(place: Place, state: str, why: str) -> ComparedOperator:
         operator.step,
         place.tensors,
     )
-    return replace(made, input_error=error(place.inputs), output_error=error(place.outputs))
+    held = next((t.file for t in operator.outputs if t.file), "")
+    return replace(
+        made, input_error=error(place.inputs), output_error=error(place.outputs), file="" if only else held
+    )

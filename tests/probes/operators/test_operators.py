@@ -206,3 +206,9 @@ def test_another_tool_s_files_of_these_names_are_read_as_before(tmp_path: Path) 
     found = open_run(folder)
     assert not found.dump_files
     assert found.settings["learning_rate"].value == 0.25
+
+
+def test_where_a_comparison_is_seen(tmp_path: Path) -> None:
+    """The evidence names the file of the dump, or its folder where figures alone are kept."""
+    pairs = (run(tmp_path / "a", calls(1.2)), run(tmp_path / "b", calls()))
+    assert "dump" in read(*pairs)["operator-compare-bad"].where[-1].file
