@@ -10,6 +10,7 @@ from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
+from ..samples.batch_apart import inputs_moved_alone
 from ..shared.checks import at, first, number, ok
 from ..shared.roles import TARGET_WORDS, base, is_random, targets
 from ..shared.sides import either
@@ -36,6 +37,7 @@ def labels_permuted_alone(view: View) -> Finding:
             permuted_alone,
             field_moved,
             neighbour_paired,
+            inputs_moved_alone,
             shows("labels-apart"),
         ),
         "the scripts do not reorder labels",

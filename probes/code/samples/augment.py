@@ -23,6 +23,7 @@ from ..shared.sides import either
 from ..tensorflow.data import flipped_apart
 from ..tensorflow.graph import rows_fed_apart
 from ..tensorflow.turned_apart import turned_alone
+from .batch_apart import mixed_alone
 from .cut_apart import cut_at_exchanged_corners, turned_by_another_draw
 from .in_getitem import label_of_the_one_before
 from .mixed_pairs import shares_exchanged
@@ -39,6 +40,7 @@ def sample_torn_apart(view: View) -> Finding:
             _image_alone,
             _mixed_apart,
             shares_exchanged,
+            mixed_alone,
             _stored_at_random,
             _paired_by_listing,
             paired_by_listing,

@@ -128,7 +128,10 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
             value = change.value
         elif isinstance(value, ast.BinOp):
             left, right = (any(isinstance(n, ast.Name) for n in walk(s)) for s in (value.left, value.right))
-            if is_random(value.right) and left:
+            mixed = _mixed_with_itself(source, value)
+            if mixed is not None:
+                value = mixed
+            elif is_random(value.right) and left:
                 value = value.left  # noise is for training alone
             elif isinstance(value.op, (ast.Div, ast.Sub)) or left:
                 steps.append(f"`{symbol(value.op)} {unparse(value.right)}`")
@@ -142,7 +145,10 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
             name = last_name(value.func)
             owner = value.func.value if isinstance(value.func, ast.Attribute) else None
             turned = name in ("flip", "roll") and value.args and not is_random(value)
-            if not turned and _augments(source, value) and value.args:
+            if turned and unparse(value.args[-1]) in ("0", "(0,)", "[0]") and isinstance(owner, ast.Name):
+                # rows of the batch: whether labels go with them is told elsewhere
+                value = value.args[0] if owner.id in _MODULES else owner
+            elif not turned and _augments(source, value) and value.args:
                 value = value.args[0]
             elif name in (
                 "div",
@@ -178,6 +184,25 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
             value = value.value
         else:
             return tuple(sorted(steps)) if isinstance(value, (ast.Subscript, ast.Attribute)) else None
+    return None
+
+
+def _mixed_with_itself(source: Script, value: ast.BinOp) -> ast.Name | None:
+    """`0.5 * x + 0.5 * x[order]` of an order that is drawn: mixing belongs to training alone."""
+    if not isinstance(value.op, ast.Add):
+        return None
+    moved = [s for s in of(value, ast.Subscript) if isinstance(s.value, ast.Name)]
+    for part in moved:
+        order = source.function_around(part) or source.tree
+        made = part.slice
+        if isinstance(made, ast.Name):
+            made = source.assigned(made.id, order, part.lineno) or made
+        if is_random(made):
+            plain = [
+                n for n in of(value, ast.Name) if unparse(n) == unparse(part.value) and n is not part.value
+            ]
+            if plain:
+                return plain[0]
     return None
 
 

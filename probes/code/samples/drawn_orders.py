@@ -6,12 +6,13 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import keyword, last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
-from ..shared.checks import at, ok, outer_loop, runs_in
-from ..shared.sides import side, stem
+from ..shared.checks import at, gone_over, ok, outer_loop, runs_in
+from ..shared.sides import literal, side, stem
 
 _DRAWS = ("permutation", "randperm")
 _KEEPS = ("tolist", "numpy", "to", "cuda", "long", "list", "cpu", "astype")
@@ -109,6 +110,124 @@ def seeded_each_epoch(source: Script) -> Finding | None:
         if draws and not any(n.lineno < draws[0].lineno for n in _inner(loop) if n.lineno > seed.lineno):
             return at(source, seed, "the seed is set anew in each epoch, so that all have the same order")
     return None
+
+
+_SEEDS = re.compile(
+    r"^(?:manual_seed|set_seed|seed_everything|seed_all|fix_seed|set_random_seed|setup_seed)$"
+)
+_EPOCHS = re.compile(r"(?i)epoch")
+
+
+def loader_seeded_each_epoch(source: Script) -> Finding | None:
+    """`torch.manual_seed(0)` in the loop over epochs, before the loader that shuffles is gone over.
+
+    Also the loader's own generator, and generators made anew in each epoch, which all draw one order:
+    `DataLoader(data, shuffle=True, generator=Generator().manual_seed(0))`, `default_rng(0).permutation(n)`.
+    """
+    loop = outer_loop(source)
+    if not isinstance(loop, ast.For) or not (
+        _EPOCHS.search(unparse(loop.target)) or _EPOCHS.search(unparse(loop.iter))
+    ):
+        return None
+    asked = [c for c in source.calls if _SEEDS.match(last_name(c.func)) or _fresh_order(source, c)]
+    inside = [c for c in asked if _in_round(source, c, loop)]
+    for call in inside:
+        name = last_name(call.func)
+        if _fresh_order(source, call) and not _held_out_order(source, call):
+            return at(source, call, "the generator is made anew in each epoch: all have the same order")
+        if (
+            not _SEEDS.match(name)
+            or not isinstance(source.parents.get(call), ast.Expr)
+            or not _steady(source, call)
+        ):
+            continue
+        for inner in source.of(ast.For):
+            if inner is loop or not _in_round(source, inner, loop) or not takes_gradients(source, inner):
+                continue
+            around = source.function_around(inner)
+            same = source.function_around(call) is around
+            if same and (inner in source.above(call) or call.lineno > inner.lineno):
+                continue
+            if _shuffled_by(source, gone_over(inner.iter), call):
+                return at(source, call, "the seed is set anew in each epoch, so that all have the same order")
+    return None
+
+
+def _in_round(source: Script, node: ast.AST, loop: ast.For) -> bool:
+    """It stands in the loop over epochs, or in a function that this loop calls by its plain name.
+
+    `model.train()` calls no function `train` of the script.
+    """
+    if loop in source.above(node):
+        return True
+    function = source.function_around(node)
+    calls = source.named(function.name) if function is not None and function not in source.above(loop) else ()
+    return any(loop in source.above(c) and source.owner(c) in ("", "self") for c in calls)
+
+
+def _steady(source: Script, call: ast.Call) -> bool:
+    """The seed is a number or a setting: nothing of the epoch, or of a count, is in it."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    if len(given) != 1 or of(given[0], ast.Call, ast.BinOp):
+        return False
+    if isinstance(given[0], ast.Constant):
+        return True
+    if isinstance(given[0], ast.Attribute):
+        return re.fullmatch(r"(?i)seed|random_?seed|random_state", given[0].attr) is not None
+    ways = flow(source).values(given[0], 4)
+    return bool(ways) and all(isinstance(w, (ast.Constant, ast.Attribute)) for w in ways)
+
+
+def _shuffled_by(source: Script, over: ast.expr, seed: ast.Call) -> bool:
+    """The loader shuffles by what is seeded: the library's generator, or its own where that is meant."""
+    made = [v for v in flow(source).values(over, 5) if isinstance(v, ast.Call)]
+    loaders = [m for m in made if last_name(m.func) == "DataLoader"]
+    if len(loaders) != 1:
+        return False
+    given = {k.arg: k.value for k in loaders[0].keywords}
+    if "sampler" in given or "batch_sampler" in given or None in given:
+        return False
+    shuffle = given.get("shuffle") or (loaders[0].args[2] if len(loaders[0].args) > 2 else None)
+    if literal(source, shuffle) is not True:
+        return False
+    owner = source.owner(seed)
+    if "generator" in given:
+        return owner != "" and unparse(given["generator"]) == owner
+    return owner in ("", "torch", "torch.random") or owner.split(".")[-1] in ("utils", "pl", "L", "lightning")
+
+
+def _fresh_order(source: Script, call: ast.Call) -> bool:
+    """An order by a generator that is made there, with a number: `default_rng(0).permutation(n)`."""
+    name = last_name(call.func)
+    if name == "DataLoader":
+        made = keyword(call, "generator")
+        shuffles = literal(source, keyword(call, "shuffle")) is True
+        return shuffles and made is not None and _seeded_there(source, made)
+    if name in _DRAWS:
+        made = keyword(call, "generator") or (
+            call.func.value if isinstance(call.func, ast.Attribute) else None
+        )
+        return isinstance(made, ast.Call) and _seeded_there(source, made)
+    return False
+
+
+def _seeded_there(source: Script, made: ast.expr) -> bool:
+    if not isinstance(made, ast.Call) or not _steady(source, made):
+        return False
+    if last_name(made.func) in ("default_rng", "RandomState", "Random"):
+        return True
+    built = made.func.value if isinstance(made.func, ast.Attribute) else None
+    return last_name(made.func) == "manual_seed" and isinstance(built, ast.Call)
+
+
+def _held_out_order(source: Script, call: ast.Call) -> bool:
+    """What is drawn is for held-out data, or a part of them that is looked at."""
+    statement = source.statement(call)
+    told = " ".join(unparse(t) for t in getattr(statement, "targets", ()))
+    return (
+        side(told) is False
+        or re.search(r"(?i)eval|val|test|plot|show|vis|sampl", source.function_name(call)) is not None
+    )
 
 
 def _inner(loop: ast.For) -> list[ast.stmt]:

@@ -25,6 +25,7 @@ from .asked import shuffle_not_asked
 from .drawn_orders import (
     copy_shuffled,
     held_out_list_shuffled,
+    loader_seeded_each_epoch,
     order_left,
     order_sorted_again,
     seeded_each_epoch,
@@ -61,6 +62,7 @@ def order_is_fixed(view: View) -> Finding:
             order_left,
             order_sorted_again,
             seeded_each_epoch,
+            loader_seeded_each_epoch,
             copy_shuffled,
             held_out_list_shuffled,
             shows("folder-by-folder"),

@@ -13,6 +13,7 @@ from ..shared.checks import at, first, ok
 from ..shared.sides import either, given, literal, setting, side
 from .few import few_batches, few_by_setting, few_in_a_call, meant, small
 from .few_drawn import few_at_random, few_drawn
+from .one_batch import one_batch_kept
 from .shares import few_of_all
 
 
@@ -29,6 +30,7 @@ def training_data_cut(view: View, *, few: int, batches: int) -> Finding:
         lambda s: few_by_setting(s, batches),
         few_of_all,
         few_drawn,
+        one_batch_kept,
         lambda s: few_at_random(s, few),
     )
     return first(view, check, "the scripts do not limit the training data")

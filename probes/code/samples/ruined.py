@@ -123,20 +123,20 @@ def _noise(source: Script, node: ast.AST, most: float) -> str | None:
         if isinstance(node.func, ast.Attribute) and not isinstance(node.func.value, ast.Call):
             pairs = [(node.func.value, node.args[0])]
     for held, drawn in pairs:
-        spread = _spread(source, drawn)
+        spread = spread_of(source, drawn)
         if spread is not None and spread > most and _is_input(source, held):
             return f"noise of {spread:.3g} deviations is added to the inputs"
     return None
 
 
-def _spread(source: Script, node: ast.expr, depth: int = 5) -> float | None:
+def spread_of(source: Script, node: ast.expr, depth: int = 5) -> float | None:
     """The deviation of what is drawn, None where nothing is or where it is not told."""
     node = _bare(node)
     if depth == 0:
         return None
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
         for one, other in ((node.left, node.right), (node.right, node.left)):
-            inner = _spread(source, one, depth - 1)
+            inner = spread_of(source, one, depth - 1)
             if inner is not None:
                 by = known(source, other)
                 if by is None or (isinstance(node.op, ast.Div) and not by):
@@ -144,13 +144,13 @@ def _spread(source: Script, node: ast.expr, depth: int = 5) -> float | None:
                 return inner * abs(by) if isinstance(node.op, ast.Mult) else inner / abs(by)
         return None
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        inner, shift = _spread(source, node.left, depth - 1), known(source, node.right)
+        inner, shift = spread_of(source, node.left, depth - 1), known(source, node.right)
         return inner if shift is not None else None
     if isinstance(node, ast.Call):
         return _of_draw(source, node)
     if isinstance(node, ast.Name):
         ways = [v for v in flow(source).values(node, 1) if v is not node]
-        return _spread(source, ways[0], depth - 1) if len(ways) == 1 else None
+        return spread_of(source, ways[0], depth - 1) if len(ways) == 1 else None
     return None
 
 

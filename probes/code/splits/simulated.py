@@ -23,6 +23,7 @@ from ..shared.checks import at, first, number, ok
 from ..shared.numbers import known
 from ..shared.roles import is_random
 from ..shared.sides import given, side
+from .held_noise import held_out_noised
 
 # what is augmentation, a share of the rows, or tells the sides apart: no property of the samples
 _OF_SIDE = re.compile(
@@ -79,7 +80,7 @@ def held_out_shifted(view: View) -> Finding:
     """Held-out inputs are changed by figures that no unit or range has, and training inputs are not."""
 
     def check(source: Script) -> Finding | None:
-        for one in changed(source):
+        for one in (*changed(source), *held_out_noised(source)):
             return at(source, one, "held-out inputs are changed here, training inputs are not")
         return ok(source, None, "both sides' inputs were followed") if both_followed(source) else None
 
