@@ -114,6 +114,8 @@ class Interpreter(Calls):
         match node:
             case ast.FunctionDef():
                 names[-1][node.name] = Own(node, names)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"))))):
+                pass  # what a library's class begins with; what is missing then is not understood later
             case ast.Assign():
                 value = self.value(node.value, names)
                 for target in node.targets:

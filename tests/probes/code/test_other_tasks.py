@@ -376,3 +376,48 @@ def reads(first: str = FIRST, memory: str = MEMORY, masks: str = MASKS) -> str:
 )  # fmt: skip
 def test_the_halves_of_a_transformer(symptom: str, text: str, expected: bool) -> None:
     assert (state(symptom, text) == "present") is expected
+
+
+OVERLAP = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+class DiceLoss(nn.Module):
+    def __init__(self, smooth=1.0):
+        super().__init__()
+        self.smooth = smooth
+    def forward(self, scores, target):
+        p = {P}
+        hot = F.one_hot(target, scores.size(1)).permute(0, 3, 1, 2).float()
+        both = (p * hot).sum(dim=(0, 2, 3))
+        total = p.sum(dim=(0, 2, 3)) + hot.sum(dim=(0, 2, 3))
+        return {D}
+net, criterion, ce = nn.Conv2d(3, 3, 1), DiceLoss(), nn.CrossEntropyLoss()
+opt = torch.optim.Adam(net.parameters())
+for x, y in loader:
+    out = net(x)
+    loss = criterion(out, y) + ce(out, y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+CHANCES = "F.softmax(scores, dim=1)"
+DICE = "1 - ((2 * both + self.smooth) / (total + self.smooth)).mean()"
+
+
+@pytest.mark.parametrize(
+    ("chances", "dice", "expected"),
+    [
+        (CHANCES, DICE, False),
+        (CHANCES, DICE.replace("1 - ", "-"), False),
+        (CHANCES, DICE.replace(".mean()", "[1:].mean()"), False),
+        (CHANCES, DICE.replace("1 - ", ""), True),
+        (CHANCES, DICE.replace("2 * ", ""), True),
+        ("F.softmax(torch.sigmoid(scores), dim=1)", DICE, True),
+        ("F.one_hot(scores.argmax(1), 3).permute(0, 3, 1, 2).float()", DICE, True),
+        ("scores", DICE, True),
+    ],
+)
+def test_an_overlap_is_worked_out(chances: str, dice: str, expected: bool) -> None:
+    text = OVERLAP.replace("{P}", chances).replace("{D}", dice)
+    assert (state("script-overlap-loss-wrong", text) == "present") is expected
