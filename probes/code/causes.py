@@ -31,6 +31,7 @@ from .loss.objective import (
 from .loss.outputs import chances_into_scores, last_layer_squashed
 from .loss.path import gradient_path_cut
 from .loss.rounded import output_without_gradient
+from .loss.scored_unlike import loss_unlike_evaluation
 from .loss.soft_targets import soft_target_slipped
 from .loss.terms import term_taken_off
 from .mindspore.steps import length_of_all_ranks
@@ -384,6 +385,7 @@ def objective_wrong(view: View) -> Finding:
         soft_target_slipped,
         *(rate_of_wrong_kind, keras_rate_linear, target_for_variance, certain_weighs_most),
         standardised_pixels_as_shares,
+        loss_unlike_evaluation,
     )
     return first(view, checks, "the scripts write out no objective that is wrong")
 

@@ -421,3 +421,41 @@ DICE = "1 - ((2 * both + self.smooth) / (total + self.smooth)).mean()"
 def test_an_overlap_is_worked_out(chances: str, dice: str, expected: bool) -> None:
     text = OVERLAP.replace("{P}", chances).replace("{D}", dice)
     assert (state("script-overlap-loss-wrong", text) == "present") is expected
+
+
+ALIKE = """
+import torch
+from torch import nn
+net, loss_fn = nn.Linear(4, 3), nn.MSELoss()
+opt = torch.optim.Adam(net.parameters())
+def evaluate(rows):
+    net.eval()
+    with torch.no_grad():
+        return sum(loss_fn({EVAL}).item() for x, y in rows for out in [net(x)])
+def train(rows):
+    for x, y in rows:
+        out = net(x)
+        loss = loss_fn({TRAIN})
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("train", "scored", "expected"),
+    [
+        ("out, y", "out, y", False),
+        ("out.unsqueeze(1), y", "out, y", True),
+        ("out.mean(0), y.mean(0)", "out, y", True),
+        ("out[:, :1], y[:, :1]", "out, y", True),
+        ("out[:, :1], y[:, :1]", "out[:, :1], y[:, :1]", False),
+        ("out.transpose(0, 1).reshape(-1), y.reshape(-1)", "out.reshape(-1), y.reshape(-1)", True),
+        ("out.transpose(1, 2), y", "out, y", False),
+        ("out[mask], y[mask]", "out, y", False),
+        ("out.squeeze(1), y", "out, y.unsqueeze(1)", False),
+    ],
+)
+def test_the_loss_of_evaluation_is_that_of_training(train: str, scored: str, expected: bool) -> None:
+    text = ALIKE.replace("{TRAIN}", train).replace("{EVAL}", scored)
+    assert (state("script-loss-wrong", text) == "present") is expected
