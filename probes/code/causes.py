@@ -66,7 +66,7 @@ from .model.dead_values import last_value_unread, value_reaches_nothing
 from .model.each_round import every_round_from_the_start, state_not_carried
 from .model.forward import only_last_layer, result_thrown_away, scale_unused, tensor_not_registered
 from .model.joins import joined_with_itself
-from .model.lost_sums import sum_without_reader
+from .model.lost_sums import residual_without_sum, sum_without_reader
 from .model.made_when_called import layers_made_when_called
 from .model.misasked import nought_times, one_block_of_stack, operators_misasked
 from .model.only_one import one_of_list_asked
@@ -144,6 +144,7 @@ _BRANCHES = (
     half_unused,
     one_block_of_stack,
     nought_times,
+    residual_without_sum,
 )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ...readers._tree import names_in, of, unparse, walk
+from ...readers.script import last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 
@@ -83,4 +86,28 @@ def _is_read(function: Function, name: str) -> bool:
     return False
 
 
-__all__ = ["sum_without_reader"]
+_RESIDUAL = re.compile(
+    r"(?i)^\w*?(?:residual(?:_?(?:block|unit|layer))?|res_?(?:block|unit))(?:\d|_|[vV]\d|[1-3][dD])*$"
+)
+_ADDS = ("add", "add_", "cat", "concat", "concatenate", "sum", "stack", "addcmul", "lerp", "add_relu")
+
+
+def residual_without_sum(source: Script) -> Finding | None:
+    """`class ResidualBlock` whose `forward` gives back what its layers make, and adds the input nowhere."""
+    for owner in source.modules:
+        forwards = [f for f in source.forwards if f in owner.body]
+        if not _RESIDUAL.match(owner.name) or len(forwards) != 1 or not source.named(owner.name):
+            continue
+        sums = [n for n in of(forwards[0], ast.BinOp, ast.AugAssign) if isinstance(n.op, (ast.Add, ast.Sub))]
+        calls = [c for c in of(forwards[0], ast.Call) if last_name(c.func) in _ADDS]
+        helped = [c for c in of(forwards[0], ast.Call) if flow(source).called(c)]
+        inside = [f for f in owner.body if isinstance(f, ast.FunctionDef) and f is not forwards[0]]
+        other = any(
+            isinstance(n.op, ast.Add) for f in inside for n in of(f, ast.BinOp) if f.name != "__init__"
+        )
+        if not (sums or calls or helped or other):
+            return at(source, forwards[0], f"`{owner.name}` adds its input nowhere")
+    return None
+
+
+__all__ = ["residual_without_sum", "sum_without_reader"]

@@ -459,3 +459,31 @@ def train(rows):
 def test_the_loss_of_evaluation_is_that_of_training(train: str, scored: str, expected: bool) -> None:
     text = ALIKE.replace("{TRAIN}", train).replace("{EVAL}", scored)
     assert (state("script-loss-wrong", text) == "present") is expected
+
+
+BLOCK = """
+import torch
+from torch import nn
+class {NAME}(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+    def forward(self, x):
+        y = self.b(torch.relu(self.a(x)))
+        return torch.relu({OUT})
+net = nn.Sequential(*[{NAME}() for _ in range(3)])
+opt = torch.optim.Adam(net.parameters())
+for x, y in loader:
+    opt.zero_grad()
+    nn.functional.mse_loss(net(x), y).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "out", "expected"),
+    [("ResidualBlock", "x + y", False), ("ResidualBlock", "y", True), ("ConvBlock", "y", False)],
+)
+def test_a_residual_block_adds_its_input(name: str, out: str, expected: bool) -> None:
+    text = BLOCK.replace("{NAME}", name).replace("{OUT}", out)
+    assert (state("script-wiring-wrong", text) == "present") is expected
