@@ -59,6 +59,8 @@ def _input(source: Script) -> Finding | None:
         normal = [(n, axes) for n, axes in ends if _is_log(source, n)]
         if not normal and ends and all(_is_scores(source, n) for n, _ in ends):
             return at(source, call, "the CTC loss takes log-probabilities, and gets raw scores")
+        if not normal and ends and all(_is_chances(n) for n, _ in ends):
+            return at(source, call, "the CTC loss takes log-probabilities, and gets probabilities")
         for node, moved in normal:
             axis = _axis(node)
             if axis is not None and moved and axis in (0, 1, -2, -3):
@@ -128,6 +130,11 @@ def _is_scores(source: Script, node: ast.expr) -> bool:
                 last = last.args[-1]
             return last_name(last.func) in ("Linear", "LazyLinear", "Conv1d")
     return False
+
+
+def _is_chances(node: ast.expr) -> bool:
+    """`self.fc(x).softmax(-1)`, and no logarithm of it."""
+    return isinstance(node, ast.Call) and last_name(node.func) in ("softmax", "Softmax", "sigmoid")
 
 
 def _axis(call: ast.expr) -> int | None:

@@ -12,8 +12,8 @@ from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 
-_TRAIN = re.compile(r"(?i)(?:^|[_.'\"])(?:train|trn|tr)(?:ing)?_?(?:mask|idx|index|nodes?|ids?)")
-_HELD = re.compile(r"(?i)(?:^|[_.'\"])(?:test|val|valid|validation)_?(?:mask|idx|index|nodes?|ids?)")
+_TRAIN = re.compile(r"(?i)(?:\b|_)(?:train|trn|tr)(?:ing)?_?(?:mask|idx|index|nodes?|ids?)")
+_HELD = re.compile(r"(?i)(?:\b|_)(?:test|val|valid|validation)_?(?:mask|idx|index|nodes?|ids?)")
 _GRAPH = re.compile(r"(?i)edge_index|adj|torch_geometric|\bdgl\b")
 _PARTS = re.compile(
     r"(?i)batch_size|NeighborLoader|NeighborSampler|GraphSAINT|ClusterLoader|seed_nodes|output_nodes"
@@ -36,9 +36,18 @@ def learns_other_nodes(source: Script) -> Finding | None:
         if picks[0] is None and picks[1] is None:
             if _labels_of_graph(source, call.args[1]):
                 return at(source, call, "the loss is of every node, those of the test with them")
+        elif all(p is not None and _joined(p) for p in picks):
+            return at(source, call, "the loss is of the nodes of training and of held-out ones")
         elif all(p is not None and _all_but_one(source, p) for p in picks):
             return at(source, call, "the loss is of all nodes but the test's, those of validation with them")
     return ok(source, seen, "the loss is of the nodes of training") if seen is not None else None
+
+
+def _joined(pick: ast.expr) -> bool:
+    """`train_mask | val_mask`."""
+    either = isinstance(pick, ast.BinOp) and isinstance(pick.op, ast.BitOr)
+    text = unparse(pick)
+    return either and _TRAIN.search(text) is not None and _HELD.search(text) is not None
 
 
 def _picked(source: Script, value: ast.expr) -> ast.expr | None:

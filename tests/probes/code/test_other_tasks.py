@@ -487,3 +487,56 @@ for x, y in loader:
 def test_a_residual_block_adds_its_input(name: str, out: str, expected: bool) -> None:
     text = BLOCK.replace("{NAME}", name).replace("{OUT}", out)
     assert (state("script-wiring-wrong", text) == "present") is expected
+
+
+GRAPH = """
+import torch
+from torch import nn
+x, adj, y = load_graph()
+train_mask, val_mask, test_mask = make_masks(len(y))
+net = nn.Linear(4, 3)
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(99):
+    logits = adj @ net(x)
+    loss = nn.functional.cross_entropy({LOSS})
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print((logits[val_mask].argmax(1) == y[val_mask]).float().mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("logits[train_mask], y[train_mask]", False),
+        ("logits, y", True),
+        ("logits[train_mask | val_mask], y[train_mask | val_mask]", True),
+        ("logits[train_mask & known], y[train_mask & known]", False),
+    ],
+)
+def test_nodes_that_masks_part(given: str, expected: bool) -> None:
+    text = GRAPH.replace("{LOSS}", given)
+    assert (state("script-training-sees-evaluation", text) == "present") is expected
+
+
+@pytest.mark.parametrize(("end", "expected"), [("log_softmax", False), ("softmax", True)])
+def test_what_ctc_is_given(end: str, expected: bool) -> None:
+    text = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 5)
+    def forward(self, x):
+        return self.fc(x).{END}(dim=-1)
+net, ctc = Net(), nn.CTCLoss(blank=0)
+opt = torch.optim.Adam(net.parameters())
+for x, y, n, m in loader:
+    loss = ctc(net(x).transpose(0, 1), y, n, m)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+    assert (state("script-loss-wrong", text.replace("{END}", end)) == "present") is expected
