@@ -44,79 +44,7 @@ from .lightning_scores import best_of_idle_callback, best_of_nothing, last_of_mo
 from .round_files import best_file_each_round, file_each_round, scored_without_the_best
 from .rows_apart import weights_of_another_fold
 from .tf_best import best_never_restored
-
-_HIGHER = frozenset(
-    (
-        *(
-            "acc",
-            "accuracy",
-            "f",
-            "auc",
-            "auroc",
-            "map",
-            "iou",
-            "miou",
-            "dice",
-            "bleu",
-            "rouge",
-            "recall",
-            "precision",
-        ),
-        *(
-            "score",
-            "top",
-            "kappa",
-            "mcc",
-            "psnr",
-            "ssim",
-            "ndcg",
-            "mrr",
-            "reward",
-            "r",
-            "fscore",
-            "em",
-            "hits",
-            "jaccard",
-            "fitness",
-        ),
-    )
-)
-_LOWER = frozenset(
-    (
-        *(
-            "loss",
-            "error",
-            "err",
-            "mae",
-            "mse",
-            "rmse",
-            "perplexity",
-            "ppl",
-            "wer",
-            "cer",
-            "fid",
-            "nll",
-            "eer",
-            "mape",
-        ),
-        *("logloss", "bpc", "rmsle", "per", "ter"),
-    )
-)
-
-
-_ONE_OF = {"losses": "loss", "accs": "acc", "scores": "score", "errors": "error"}
-
-
-def better_when_higher(name: str) -> bool | None:
-    """Which way a metric gets better, by its name; None where the name does not tell (or tells both)."""
-    found = {*words(name), *re.split(r"[^a-z]+", name.lower())}
-    if re.search(r"(?i)(?:^|[^a-z])(?:f|r)_?[12](?:[^0-9]|$)", name):
-        found.add("score")
-    found |= {w[1:] for w in found if w in ("vacc", "tacc", "vloss", "tloss", "verr", "terr", "vauc", "vmae")}
-    found |= {_ONE_OF[w] for w in found if w in _ONE_OF}
-    found -= {"f", "r"}
-    lower, higher = bool(found & _LOWER), bool(found & _HIGHER)
-    return None if lower == higher else higher
+from .watched import HIGHER, better_when_higher, mode_reversed
 
 
 @probe()
@@ -125,7 +53,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
     return first(
         view,
         either(
-            _mode_reversed,
+            mode_reversed,
             _comparison_reversed,
             _never_raised,
             _kept_by_reference,
@@ -156,50 +84,6 @@ def best_is_chosen_wrongly(view: View) -> Finding:
 # --------------------------------------------------------------------------------------------- the direction
 
 
-def _mode_reversed(source: Script) -> Finding | None:
-    seen: ast.AST | None = None
-    for call in source.calls:
-        metric = next((k.value for k in call.keywords if k.arg in _MONITORS), None)
-        if metric is None and last_name(call.func) == "EarlyStopping" and call.args:
-            metric = call.args[0]
-        name = literal(source, metric)
-        if not isinstance(name, str) or last_name(call.func).startswith("ReduceLR"):
-            continue
-        higher = better_when_higher(name)
-        mode, greater = literal(source, keyword(call, "mode")), keyword(call, "greater_is_better")
-        said: bool | None = {"max": True, "min": False}.get(str(mode))
-        if greater is not None:
-            value = literal(source, greater)
-            said = value if isinstance(value, bool) else None
-        if (
-            said is None
-            and keyword(call, "mode") is None
-            and greater is None
-            and _defaults_to_min(source, call)
-        ):
-            said = False
-        if higher is None or said is None:
-            continue
-        seen = seen or call
-        if higher != said:
-            way = "higher" if higher else "lower"
-            place = keyword(call, "mode") or greater or call
-            return at(
-                source, place, f"{name} is better when it is {way}, and the other way round is asked for"
-            )
-    return (
-        ok(source, seen, "the monitored metric is compared the right way round") if seen is not None else None
-    )
-
-
-def _defaults_to_min(source: Script, call: ast.Call) -> bool:
-    """Lightning's ModelCheckpoint and EarlyStopping take `mode="min"` where nothing is said."""
-    spread = any(k.arg is None for k in call.keywords)
-    known = last_name(call.func) in ("ModelCheckpoint", "EarlyStopping") and len(call.args) < 3 and not spread
-    return known and "lightning" in source.code and "keras" not in source.code
-
-
-_MONITORS = ("monitor", "metric_for_best_model", "monitor_metric", "early_stopping_metric")
 _TURNS: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
 
 
@@ -346,7 +230,7 @@ def _is_error(source: Script, node: ast.expr) -> bool:
     if _gives_error(source, node):
         return True
     named = {*words(unparse(node)), *re.split(r"[^a-z]+", unparse(node).lower())}
-    if named & (_HIGHER - {"score", "scores", "metric", "metrics", "result"}):
+    if named & (HIGHER - {"score", "scores", "metric", "metrics", "result"}):
         return False
     ends = flow(source).values(node, 3)
     if any(last_name(c.func) == "sqrt" for e in ends for c in of(e, ast.Call)):

@@ -9,7 +9,7 @@ from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from .best import better_when_higher
+from .watched import better_when_higher
 
 _ASKS = ("eval", "result", "compute", "item", "mean", "numpy", "cpu", "tolist", "avg", "float", "round")
 

@@ -376,3 +376,66 @@ def labels_padded_with_a_token(source: Script) -> Finding | None:
                 source, value, "labels are padded with the id of a token, which the loss counts as a class"
             )
     return None
+
+
+_PAD = re.compile(r"(?i)(?:^|[._])(?:pad|eos|unk)_?(?:token)?_?(?:id|idx|index)$|^pad$")
+_WRITTEN_OVER = re.compile(
+    r"masked_fill|(?:==|!=) *[\w.]*pad[^\n]*(?:-100|\] = )|\.eq\(|(?:torch|np)\.where"
+    r"|\[[^\]\n]*(?:==|!=|~|mask)[^\n]*\] = "
+)
+_LABELS = re.compile(r"(?i)(?:^|[._\[\'])(?:labs?|labels?)(?:$|[_.\[\'])|_labels?$|_labs?$")
+
+
+def labels_lengthened_with_a_token(source: Script) -> Finding | None:
+    """`labels.append(lab + [pad_id] * gap)`: what the model's loss counts as targets.
+
+    Silent where a loss of the script is told an `ignore_index`, or -100 is written over the padding later.
+    """
+    if source.loose or "ignore_index" in source.code or not _own_loss_read(source):
+        return None
+    if _WRITTEN_OVER.search(source.code):
+        return None
+    for node in source.of(ast.BinOp):
+        added = node.right
+        if not isinstance(node.op, ast.Add) or not isinstance(added, ast.BinOp):
+            continue
+        if not isinstance(added.op, ast.Mult) or not isinstance(added.left, ast.List) or not added.left.elts:
+            continue
+        value = added.left.elts[0]
+        number = literal(source, value)
+        token = isinstance(value, (ast.Name, ast.Attribute)) and _PAD.search(unparse(value)) is not None
+        wrong = token if number is None else isinstance(number, int) and number >= 0
+        if wrong and _of_labels(source, node):
+            return at(source, node, "labels are padded with a token, and the model leaves out -100 alone")
+    return None
+
+
+def _own_loss_read(source: Script) -> bool:
+    """The loss is the one that a model of transformers works out of its labels."""
+    told = any(isinstance(n.value, str) and n.value == "labels" for n in source.of(ast.Constant))
+    model = "transformers" in source.code and "from_pretrained" in source.code
+    asked = re.search(r"\)\.loss\b|\bout\w*\.loss\b", source.code) is not None or bool(
+        source.named("Trainer")
+    )
+    return told and model and asked
+
+
+def _of_labels(source: Script, joined: ast.BinOp) -> bool:
+    """What is lengthened are labels: by its name, the list that it goes to, or its key."""
+    if _LABELS.search(unparse(joined.left)):
+        return True
+    above: ast.AST | None = source.parents.get(joined)
+    one: ast.AST = joined
+    while isinstance(above, ast.ListComp) or (
+        isinstance(above, ast.Call)
+        and last_name(above.func) in ("tensor", "LongTensor", "array", "as_tensor")
+    ):
+        one, above = above, source.parents.get(above)  # `torch.tensor([y + [pad] * gap for y in rows])`
+    if isinstance(above, ast.Call) and last_name(above.func) == "append":
+        return _LABELS.search(source.owner(above)) is not None
+    if isinstance(above, ast.Assign):
+        return any(_LABELS.search(unparse(t)) for t in above.targets)
+    if isinstance(above, ast.Dict):
+        keys = [k for k, v in zip(above.keys, above.values, strict=True) if v is one]
+        return any(isinstance(k, ast.Constant) and k.value == "labels" for k in keys)
+    return False

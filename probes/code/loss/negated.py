@@ -17,7 +17,7 @@ from ..shared.checks import at, first, ok
 from ..shared.nodes import is_true
 from ..shared.rounds import rounds
 from ..shared.sides import either
-from ..trainers.trainer_settings import own_loss_negated
+from ..trainers.trainer_settings import is_own_loss, own_loss_negated
 from .preferences import pairs_turned
 from .senses import of_attack, turned_round
 from .summed import handed
@@ -32,6 +32,9 @@ def loss_negated(view: View) -> Finding:
 
 def _loss_negated(source: Script) -> Finding | None:
     if source.loss_methods and not source.backwards:
+        for value in (v for m in source.loss_methods for r in returns(m) for v in handed(r)):
+            if (minus := _own_of_model(source, value)) is not None:
+                return at(source, minus, "the loss is handed over with its sign turned: it is maximised")
         return _returns_negated(source) if source.losses else None
     taken = objectives(source)
     if (turned := _turned_at_backward(source)) is not None:
@@ -77,6 +80,8 @@ def _turned_at_backward(source: Script) -> ast.expr | None:
                 continue
             if of_attack(source, objective):
                 continue
+            if (minus := _own_of_model(source, objective)) is not None:
+                return minus
             minus = _minus_first(objective)
             if minus is not None and re.search(r"(?:^|_)loss$", last_name(minus.operand)):
                 if not any(
@@ -88,6 +93,21 @@ def _turned_at_backward(source: Script) -> ast.expr | None:
                 where = found[0].where
                 if source.function_around(where) is function and not _CLIMBS.search(source.line(where)):
                     return where
+    return None
+
+
+_RESULT = re.compile(r"(?i)out|result|pred|^res$|^o$")
+
+
+def _own_of_model(source: Script, objective: ast.expr) -> ast.UnaryOp | None:
+    """`loss = -model(**batch).loss`: the loss that a model of a library works out, with a minus before it."""
+    for end in [objective, *flow(source).values(objective, 2)]:
+        minus = _minus_first(end)
+        if minus is None or not isinstance(minus.operand, (ast.Attribute, ast.Subscript)):
+            continue
+        told = minus.operand.value
+        if is_own_loss(minus.operand) and (isinstance(told, ast.Call) or _RESULT.search(unparse(told))):
+            return minus
     return None
 
 

@@ -150,8 +150,12 @@ def _is_pretrained(source: Script, held: ast.expr) -> bool:
     if any(f"{text}.".startswith(f"{g}.") for g in moved):
         return True  # `net.encoder = masked.encoder`, which was trained before
     # a table of an encoder whose weights are loaded: `net.encoder.tok`, `net.encoder.load_state_dict`
-    loaded = (c for c in source.named("load_state_dict") if not own_weights(source, c))
-    return any(f"{text}.".startswith(f"{source.owner(c)}.") for c in loaded)
+    calls = source.named("load_state_dict", "set_state_dict")
+    into = [source.owner(c) for c in calls if not own_weights(source, c)]
+    # MindSpore names the net first: `load_param_into_net(net, load_checkpoint("imagenet.ckpt"))`
+    nets = [c for c in source.named("load_param_into_net") if len(c.args) > 1]
+    into += [unparse(c.args[0]) for c in nets if not own_weights(source, c, 1)]
+    return any(f"{text}.".startswith(f"{owner}.") for owner in into if owner)
 
 
 def _of_class(source: Script, held: ast.expr) -> list[ast.expr]:

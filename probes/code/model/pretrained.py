@@ -129,9 +129,9 @@ def saved_here(source: Script, path: ast.expr) -> bool:
     return unparse(path) in map(unparse, given) or (isinstance(path, ast.Constant) and path.value in named)
 
 
-def own_weights(source: Script, call: ast.Call) -> bool:
+def own_weights(source: Script, call: ast.Call, place: int = 0) -> bool:
     """What `load_state_dict` gets comes from this training: a file that it writes, a state that it took."""
-    given = call.args[0] if call.args else None
+    given = call.args[place] if len(call.args) > place else None
     while isinstance(given, ast.Subscript):
         given = given.value
     if given is None:

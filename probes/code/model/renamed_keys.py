@@ -13,9 +13,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, is_false_node
 
-_WRAPS = re.compile(
-    r"DataParallel|\bDDP\b|FSDP|FullyShard|AveragedModel|deepspeed|\.prepare\(|\.setup\(|compile\("
-)
+_WRAPS = re.compile(r"DataParallel|\bDDP\b|FSDP|FullyShard|AveragedModel|deepspeed|\bcompile\(")
 
 
 def keys_renamed_away(source: Script) -> Finding | None:
@@ -26,26 +24,82 @@ def keys_renamed_away(source: Script) -> Finding | None:
     """
     if _WRAPS.search(source.code):
         return None
-    for call in source.named("load_state_dict"):
-        strict = keyword(call, "strict") or (call.args[1] if len(call.args) > 1 else None)
-        if strict is None or not is_false_node(strict) or not isinstance(source.parents.get(call), ast.Expr):
+    for call, owner, state in _loads(source):
+        if _wrapped_before(source, call):
             continue
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         made = flow(source).made(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else None
-        if made is None or made not in source.modules or not call.args:
+        if made is None and (strange := _of_library(source, owner)) is not None:
+            for key, old in _renamed(source, state):
+                if re.match(strange, _added(key, old)):
+                    why = (
+                        f"each key is given {_added(key, old)!r}, which such a model has not: none is loaded"
+                    )
+                    return at(source, call, why)
+        if made is None or made not in source.modules:
             continue
-        if any(last_name(b) not in ("Module", "Cell", "LightningModule") for b in made.bases):
+        if any(last_name(b) not in ("Module", "Cell", "Layer", "LightningModule") for b in made.bases):
             continue
         layers = {n.attr for n in of(made, ast.Attribute) if unparse(n.value) == "self"}
         if not layers or any(last_name(c.func) in ("setattr", "add_module") for c in of(made, ast.Call)):
             continue
-        for key, old in _renamed(source, call.args[0]):
+        for key, old in _renamed(source, state):
             if (added := _added(key, old)) and added.split(".")[0] not in layers:
                 why = f"each key is given {added!r}, which the model has not: none fits, and none is loaded"
                 return at(source, call, why)
             if (taken := _taken(key, old)) and taken.split(".")[0] in layers and taken.endswith("."):
                 why = f"keys are robbed of {taken!r}, by which the model knows them: they are passed over"
                 return at(source, call, why)
+    return None
+
+
+def _wrapped_before(source: Script, load: ast.Call) -> bool:
+    """Accelerate or Fabric get the model before, or who knows when: `model = fabric.setup(model)`."""
+    return any(
+        any(isinstance(a, ast.Name) for a in call.args)
+        and (source.function_around(call) is not source.function_around(load) or call.lineno < load.lineno)
+        for call in source.named("prepare", "setup", "setup_module", "prepare_model")
+    )
+
+
+def _loads(source: Script) -> Iterator[tuple[ast.Call, ast.expr, ast.expr]]:
+    """Loads that pass over what does not fit, whose answer nobody reads: call, model, weights."""
+    for call in source.named("load_state_dict"):
+        strict = keyword(call, "strict") or (call.args[1] if len(call.args) > 1 else None)
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        lax = strict is not None and is_false_node(strict) and isinstance(source.parents.get(call), ast.Expr)
+        if lax and owner is not None and call.args:
+            yield call, owner, call.args[0]
+    for call in source.named("set_state_dict") if "paddle" in source.frameworks else ():
+        if (
+            isinstance(call.func, ast.Attribute)
+            and call.args
+            and isinstance(source.parents.get(call), ast.Expr)
+        ):
+            yield call, call.func.value, call.args[0]  # Paddle warns of what does not fit, and goes on
+    for call in source.named("load_param_into_net"):  # MindSpore: strict_load is about number formats
+        if len(call.args) > 1 and isinstance(source.parents.get(call), ast.Expr):
+            yield call, call.args[0], call.args[1]
+
+
+_BODIES = re.compile(
+    r"^(?:resnet|resnext|wide_resnet|vgg|densenet|mobilenet|efficientnet|convnext|regnet)\w*$"
+)
+
+
+def _of_library(source: Script, owner: ast.expr) -> str | None:
+    """What no key of a library's model begins with: `module.`; of networks for images, more of the kind.
+
+    A model of transformers may hold a `model` or an `encoder` of its own.
+    """
+    if not isinstance(owner, (ast.Name, ast.Attribute)):
+        return None
+    holder = source.class_around(owner) if unparse(owner).startswith("self.") else None
+    kept = source.attribute(holder, last_name(owner)) if holder is not None else None
+    for value in [*flow(source).values(owner, 3), *([kept] if kept is not None else [])]:
+        if isinstance(value, ast.Call) and _BODIES.match(last_name(value.func)):
+            return r"(?:module|model|net|network|backbone|encoder|base)\."
+        if isinstance(value, ast.Call) and last_name(value.func) == "from_pretrained":
+            return r"module\."
     return None
 
 

@@ -9,6 +9,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
+from ..evaluation.watched import stops_while_improving
 from ..shared.checks import at, first, ok
 from ..shared.sides import either, given, literal, setting, side
 from .few import few_batches, few_by_setting, few_in_a_call, meant, small
@@ -116,7 +117,7 @@ def epochs_capped(view: View, *, few: int) -> Finding:
     `range(min(args.epochs, 2))`, `while epoch <= min(self.max_epoch, 2)`, `if epoch == 1: break` without a
     switch for trying out.
     """
-    checks = either(lambda s: _capped(s, few), _of_keras_1, _stops_at_once)
+    checks = either(lambda s: _capped(s, few), _of_keras_1, _stops_at_once, stops_while_improving)
     return first(view, checks, "the scripts hold no loop over epochs")
 
 

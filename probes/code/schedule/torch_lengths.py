@@ -16,6 +16,8 @@ from ...scripts.syntax import Function, Script
 from ..shared.checks import at, outer_loop
 from ..shared.sides import default, literal
 from ..shared.units import EPOCH, STEP, runs_per
+from ..trainers.hooks import epochs
+from .trainer_schedules import moves as trainer_moves
 
 _WARM = {"LinearLR": (3, "total_iters", 5), "ConstantLR": (2, "total_iters", 5)}
 _JOINS = ("SequentialLR", "ChainedScheduler")
@@ -145,10 +147,10 @@ def begins_after_training(source: Script) -> Finding | None:
         steps = moves_of(source, call)
         if not steps or {runs_per(source, s) for s in steps} != {EPOCH}:
             continue
-        epochs = epochs_around(source, steps[0])
+        rounds = epochs_around(source, steps[0])
         least = _FAR if last_name(call.func) == "StepLR" else 1.0
-        if epochs is not None and epochs > 1 and length > least * epochs:
-            return at(source, call, f"{what} {length:g} epochs, and the training has {epochs:g}")
+        if rounds is not None and rounds > 1 and length > least * rounds:
+            return at(source, call, f"{what} {length:g} epochs, and the training has {rounds:g}")
     return None
 
 
@@ -245,7 +247,7 @@ def gone_too_soon(source: Script) -> Finding | None:
         size = _given(source, call, "step_size", 1) if by_steps else 1.0
         gamma = _given(source, call, "gamma", 2 if by_steps else 1)
         gamma = 0.1 if gamma is None and by_steps and not keyword(call, "gamma") else gamma
-        if not steps or size is None or gamma is None or not 0 < gamma < 1 or size < 1:
+        if size is None or gamma is None or not 0 < gamma < 1 or size < 1:
             continue
         falls = size * math.ceil(math.log(_LEFT) / math.log(gamma))
         moved = {runs_per(source, s) for s in steps}
@@ -256,16 +258,16 @@ def gone_too_soon(source: Script) -> Finding | None:
             return at(
                 source, call, f"it is moved with every update: nothing is left of the rate after {falls:g}"
             )
-        epochs = epochs_around(source, steps[0]) if moved == {EPOCH} else None
-        if epochs is not None and size == 1 and gamma <= 0.5 and _EARLY * falls <= epochs:
-            why = f"next to nothing is left of the rate after {falls:g} of {epochs:g} epochs"
+        rounds = epochs_around(source, steps[0]) if moved == {EPOCH} else _of_trainer(source, call)
+        if rounds is not None and size == 1 and gamma <= 0.5 and _EARLY * falls <= rounds:
+            why = f"next to nothing is left of the rate after {falls:g} of {rounds:g} epochs"
             return at(source, call, why)
     return _gone_at_marks(source)
 
 
 def _gone_at_marks(source: Script) -> Finding | None:
     """`MultiStepLR(milestones=[1, 2], gamma=0.01)` beside many more epochs: a rate that dies early."""
-    for call, epochs in _moved_by_epochs(source, "MultiStepLR"):
+    for call, rounds in _moved_by_epochs(source, "MultiStepLR"):
         told = keyword(call, "milestones") or (call.args[1] if len(call.args) > 1 else None)
         ends = flow(source).values(told, 4) if told is not None else []
         lists = list(dict.fromkeys(e for e in (told, *ends) if isinstance(e, (ast.List, ast.Tuple))))
@@ -278,16 +280,16 @@ def _gone_at_marks(source: Script) -> Finding | None:
         if gamma is None or not 0 < gamma < 1 or not known or len(known) < len(marks):
             continue
         falls = math.ceil(round(math.log(_LEFT) / math.log(gamma), 9))
-        if falls <= len(known) and _EARLY * known[falls - 1] < epochs:
+        if falls <= len(known) and _EARLY * known[falls - 1] < rounds:
             mark = known[falls - 1]
-            why = f"next to nothing is left of the rate after {mark:g} of {epochs:g} epochs"
+            why = f"next to nothing is left of the rate after {mark:g} of {rounds:g} epochs"
             return at(source, call, why)
     return None
 
 
 _SHORT = 4  # epochs of a half swing that few mean
 _SWINGS = 4  # half swings from which the rate has come back twice
-_MEANT = re.compile(r"(?i)snapshot|cycl|restart|ensembl|swa\b|averag")
+_MEANT = re.compile(r"(?i)snapshot|cycl|restart|ensembl|swa\b|averag(?:ed|ing)")
 
 
 def swings_back(source: Script) -> Finding | None:
@@ -297,11 +299,11 @@ def swings_back(source: Script) -> Finding | None:
     """
     if "pytorch" not in source.frameworks:
         return None
-    for call, epochs in _moved_by_epochs(source, "CosineAnnealingLR"):
+    for call, rounds in _moved_by_epochs(source, "CosineAnnealingLR"):
         half = _given(source, call, "T_max", 1)
-        if half is None or not 1 <= half <= _SHORT or epochs < _SWINGS * half or _MEANT.search(source.code):
+        if half is None or not 1 <= half <= _SHORT or rounds < _SWINGS * half or _MEANT.search(source.code):
             continue
-        why = f"the rate is down after {half:g} of {epochs:g} epochs and swings back up, time and again"
+        why = f"the rate is down after {half:g} of {rounds:g} epochs and swings back up, time and again"
         return at(source, call, why)
     return None
 
@@ -314,14 +316,22 @@ def _moved_by_epochs(source: Script, name: str) -> Iterator[tuple[ast.Call, floa
         above = source.above(call)
         if any(isinstance(p, (ast.If, ast.IfExp, ast.Dict, ast.List, ast.Tuple)) for p in above):
             continue
+        if (told := _of_trainer(source, call)) is not None:
+            yield call, told
+            continue
         steps = moves_of(source, call)
         if not steps or {runs_per(source, s) for s in steps} != {EPOCH} or source.loops_around(call):
             continue
         if any(isinstance(p, ast.If) for s in steps for p in source.above(s) if p not in above):
             continue
-        epochs = epochs_around(source, steps[0])
-        if epochs is not None:
-            yield call, epochs
+        rounds = epochs_around(source, steps[0])
+        if rounds is not None:
+            yield call, rounds
+
+
+def _of_trainer(source: Script, call: ast.Call) -> float | None:
+    """The epochs of a trainer that moves this schedule with each of them, as Lightning does."""
+    return epochs(source) if trainer_moves(source, call) == EPOCH else None
 
 
 def _given(source: Script, call: ast.Call, word: str, place: int) -> float | None:

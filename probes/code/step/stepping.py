@@ -94,6 +94,7 @@ def step_missing(view: View) -> Finding:
             engine_never_steps,
             gradients_unused,
             cell_without_update,
+            no_gradient_taken,
         ),
         "no hand-written training step in the scripts",
     )
@@ -111,6 +112,23 @@ def step_doubled(view: View) -> Finding:
 def _stepped(source: Script) -> Finding | None:
     steps = rehearsed(source).journal.of(Stepped)
     return ok(source, steps[0].node, "each step uses a gradient of its own") if steps else None
+
+
+_TAKES = re.compile(
+    r"backward|autograd|\.grad\b|closure|functional_call|\bgrad\(|and_grad|vjp|jvp|Trainer|engine|deepspeed|\.fit\("
+)
+
+
+def no_gradient_taken(source: Script) -> Finding | None:
+    """A loop works out a loss and calls the optimizer's step, and nothing in the program takes a gradient."""
+    if source.loose or not {"pytorch", "paddle"} & set(source.frameworks) or _TAKES.search(source.code):
+        return None
+    for step in source.steps:
+        loops = source.loops_around(step)
+        body = unparse(loops[0]) if loops else ""
+        if re.search(r"\bloss\w* = |\.loss\b", body) and re.search(r"zero_grad|clear_grad", source.code):
+            return at(source, step, "no gradient is taken: nothing calls backward before this step")
+    return None
 
 
 # what has a step or an update and moves no weight

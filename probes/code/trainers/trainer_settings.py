@@ -104,7 +104,7 @@ def own_loss_negated(source: Script) -> Finding | None:
                     if (
                         isinstance(end, ast.UnaryOp)
                         and isinstance(end.op, ast.USub)
-                        and _is_loss(end.operand)
+                        and is_own_loss(end.operand)
                     ):
                         return at(
                             source, end, "the loss is handed over with its sign turned: it is maximised"
@@ -112,7 +112,8 @@ def own_loss_negated(source: Script) -> Finding | None:
     return None
 
 
-def _is_loss(node: ast.expr) -> bool:
+def is_own_loss(node: ast.expr) -> bool:
+    """`outputs.loss`, `outputs["loss"]`: what a model of a library worked out itself."""
     if isinstance(node, ast.Subscript):
         return isinstance(node.slice, ast.Constant) and node.slice.value == "loss"
     return isinstance(node, ast.Attribute) and node.attr == "loss"

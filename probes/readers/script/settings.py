@@ -37,6 +37,11 @@ _DROPPED_BY_CALL = (
     "torch.nn.functional.dropout",
 )  # of what comes first
 _STRONG = 0.65  # a share of dropout that few mean
+# shares that models of transformers drop, by the words of their configurations
+_DROPPED_BY_MODELS = (
+    *("hidden_dropout_prob", "hidden_dropout", "attention_probs_dropout_prob", "resid_pdrop", "embd_pdrop"),
+    *("attn_pdrop", "attention_dropout", "dropout_rate", "classifier_dropout"),
+)
 # the function and the class of one loss
 _FUNCTIONAL = {
     "cross_entropy": "crossentropyloss",
@@ -248,8 +253,12 @@ class Extractor(Values):
             yield from self._one(call, "label_smoothing", keyword(call, "label_smoothing"))
         elif lower in ("dropout", "dropout2d", "dropout1d"):
             yield from self._dropped(call)
-        elif lower in ("lstm", "gru", "simplernn"):
-            for word in ("dropout", "recurrent_dropout"):
+        elif lower in ("l2", "l1_l2") and "regularizers" in unparse(call.func):  # Keras, of one layer
+            share = keyword(call, "l2") or nth_given(call, 1 if lower == "l1_l2" else 0)
+            if isinstance(share, ast.Constant) and isinstance(share.value, float) and share.value >= 1:
+                yield from self._one(call, "weight_decay", share)
+        elif lower in ("lstm", "gru", "simplernn", "from_pretrained") or lower.endswith("config"):
+            for word in ("dropout", "recurrent_dropout", *_DROPPED_BY_MODELS):
                 share = keyword(call, word)
                 if (
                     isinstance(share, ast.Constant)

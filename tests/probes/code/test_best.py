@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.code.evaluation.best import (
-    best_is_chosen_wrongly,
-    better_when_higher,
-    last_instead_of_best,
-)
+from traindoctor.probes.code.evaluation.best import best_is_chosen_wrongly, last_instead_of_best
+from traindoctor.probes.code.evaluation.watched import better_when_higher
 
 from .._script import finding
 
@@ -66,7 +63,7 @@ CHOICES = [
     (ABSENT, loop("recall", ">", update="top_best = max(recall, top_best)")),
     (PRESENT, "keep = ModelCheckpoint(monitor='val_acc', mode='min')"),
     (ABSENT, "keep = ModelCheckpoint(monitor='val_acc', mode='max')"),
-    (PRESENT, "stop = EarlyStopping('val/wer', mode='max')"),
+    (PRESENT, "stop = EarlyStopping('val/wer', mode='max', restore_best_weights=True)"),
     (PRESENT, "import lightning\nkeep = ModelCheckpoint(monitor='val_dice')"),
     (ABSENT, "import lightning\nkeep = ModelCheckpoint(monitor='val_loss')"),
     (UNKNOWN, "import keras\nkeep = keras.callbacks.ModelCheckpoint(path, monitor='val_dice')"),

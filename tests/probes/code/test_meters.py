@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
-from traindoctor.probes.code.evaluation.best import better_when_higher
 from traindoctor.probes.code.evaluation.exchanged import figures_exchanged
 from traindoctor.probes.code.evaluation.meters import meters_go_on
 from traindoctor.probes.code.evaluation.round_files import file_each_round
+from traindoctor.probes.code.evaluation.watched import better_when_higher
 from traindoctor.probes.scripts.syntax import Script
 
 from .._scripts import state
