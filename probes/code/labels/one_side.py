@@ -293,11 +293,14 @@ def _turned(source: Script, value: ast.expr, label: str, ignored: set[int]) -> b
             pairs += _table(source, table)
             value = ast.Name(label, ast.Load())
     value = _unwrapped(value)
-    if isinstance(value, ast.Call) and last_name(value.func) in ("replace", "map"):
+    if isinstance(value, ast.Call) and last_name(value.func) in ("replace", "map", "apply"):
         if isinstance(value.func, ast.Attribute) and unparse(value.func.value) == label and value.args:
-            pairs += _table(source, value.args[0])
             if len(value.args) == 2 and last_name(value.func) == "replace":
                 pairs.append((_plain(source, value.args[0]), _plain(source, value.args[1])))
+            elif isinstance(value.args[0], ast.Lambda):
+                return _one_lambda(source, value.args[0], ignored)
+            else:
+                pairs += _table(source, value.args[0])
             value = value.func.value
     for _ in range(6):
         value = _unwrapped(value)
@@ -324,6 +327,12 @@ def _turned(source: Script, value: ast.expr, label: str, ignored: set[int]) -> b
     if not told or numbers & ignored or any(isinstance(n, float) and n < 0 for n in numbers):
         return None
     return {a for a, _ in told} == numbers
+
+
+def _one_lambda(source: Script, each: ast.Lambda, ignored: set[int]) -> bool | None:
+    """`labels.apply(lambda v: 0 if v == 2 else v)`"""
+    names = [a.arg for a in each.args.args]
+    return _turned(source, each.body, names[0], ignored) if len(names) == 1 else None
 
 
 def _counted_on(value: ast.BinOp, label: str) -> bool:
@@ -384,13 +393,18 @@ def _one_by_one(source: Script, node: ast.Assign, label: str) -> bool:
 # ------------------------------------------------------------------------------- a column, or a field of rows
 
 
+_PLACES = ("loc", "at", "iloc")
+
+
 def _field(place: ast.expr) -> str | None:
     """The column of `df["label"]`, `df.loc[rows, "label"]` and `row["label"]`."""
     if not isinstance(place, ast.Subscript):
         return None
     index = place.slice
-    if isinstance(index, ast.Tuple) and len(index.elts) == 2 and last_name(place.value) in ("loc", "at"):
+    if isinstance(index, ast.Tuple) and len(index.elts) == 2 and last_name(place.value) in _PLACES:
         index = index.elts[1]
+        if isinstance(index, ast.Call) and last_name(index.func) == "get_loc" and index.args:
+            index = index.args[0]
     if isinstance(index, ast.Constant) and isinstance(index.value, str):
         return index.value
     return None
@@ -399,7 +413,7 @@ def _field(place: ast.expr) -> str | None:
 def _of_field(source: Script, node: ast.Assign, place: ast.expr, field: str) -> Iterator[Written]:
     if not isinstance(place, ast.Subscript) or not TARGET_WORDS.search(field.lower()):
         return
-    if last_name(place.value) in ("loc", "at") and isinstance(place.value, ast.Attribute):
+    if last_name(place.value) in _PLACES and isinstance(place.value, ast.Attribute):
         table = unparse(place.value.value)
         rows = place.slice.elts[0] if isinstance(place.slice, ast.Tuple) else place.slice
         columns = (f"{table}.{field}", f"{table}['{field}']")

@@ -50,11 +50,27 @@ def _filters(source: Script) -> Iterator[tuple[ast.Assign, ast.expr, str]]:
                 for test in _behind(source, index):
                     if (label := _of_classes(source, test)) is not None:
                         yield node, test, label
+        for call in of(node.value, ast.Call):
+            if last_name(call.func) == "query" and side(unparse(node.targets[0])) is True:
+                yield from ((node, t, lab) for t, lab in _queried(source, call))
         for made in of(node.value, ast.ListComp):
             if side(unparse(node.targets[0])) is True or _in_subset(source, node, made):
                 for test in made.generators[0].ifs if len(made.generators) == 1 else ():
                     if (label := _of_item(source, made, test)) is not None:
                         yield node, test, label
+
+
+def _queried(source: Script, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
+    """`table.query("label < 3")`, as the test of a column of the table."""
+    words = call.args[0] if call.args else None
+    if not isinstance(words, ast.Constant) or not isinstance(words.value, str):
+        return
+    try:
+        test = ast.parse(words.value, mode="eval").body
+    except SyntaxError:
+        return
+    if isinstance(call.func, ast.Attribute) and _of_classes(source, test) is not None:
+        yield call, unparse(call.func.value)
 
 
 def _parts(value: ast.expr) -> Iterator[tuple[str, ast.expr]]:

@@ -17,6 +17,8 @@ from .few_drawn import few_at_random, few_drawn
 from .one_batch import one_batch_kept
 from .shares import few_of_all
 
+_JOINS = ("concat", "concatenate", "append", "cat", "vstack", "ConcatDataset", "extend")
+
 
 @probe()
 def training_data_cut(view: View, *, few: int, batches: int) -> Finding:
@@ -57,6 +59,8 @@ def _cut(source: Script, few: int) -> Finding | None:
                 count = count.args[0]
             elif name in ("select", "Subset"):
                 continue
+            if any(isinstance(p, ast.Call) and last_name(p.func) in _JOINS for p in source.above(call)):
+                continue  # a few rows of another table are put to it
             statement = next((p for p in source.above(call) if isinstance(p, ast.Assign)), None)
             target = unparse(statement.targets[0]) if statement is not None else ""
             if count is None or not (side(target) is True or (statement and _just_read(call))):

@@ -65,6 +65,7 @@ _NAN = frozenset(
 _INFINITE = frozenset(
     ("np.inf", "numpy.inf", "float('inf')", "math.inf", "torch.inf", "np.Inf", "float('infinity')", "inf")
 )
+_ENDS = ("isfinite", "isinf", "nan_to_num", "replace(", "clip(", "clamp(", "masked_invalid", "use_inf_as_na")
 _FAR_APART = re.compile(
     r"(?i)dist|cost|path|mask|attn|attention|score|logit|best|min|max|loss|bound|thresh|edge"
 )
@@ -92,7 +93,15 @@ def _written(source: Script) -> Finding | None:
     for node in source.of(ast.Assign, ast.AugAssign):
         target, value = node.targets[0] if isinstance(node, ast.Assign) else node.target, node.value
         name = base(target)
-        if not (name in data or name == "tensors" or INPUT_WORDS.search(name) or TARGET_WORDS.search(name)):
+        column = isinstance(target, ast.Subscript) and last_name(target.value) in ("loc", "iloc", "at", "iat")
+        column = column and source.trains
+        if not (
+            column
+            or name in data
+            or name == "tensors"
+            or INPUT_WORDS.search(name)
+            or TARGET_WORDS.search(name)
+        ):
             continue
         marks = _NAN if _no_data(source, node, name) else _NAN | _INFINITE
         some = isinstance(target, ast.Subscript) and unparse(value) in marks
@@ -105,8 +114,10 @@ def _written(source: Script) -> Finding | None:
         if not some:
             continue
         seen = seen or node
-        if not (_deals(source) or imports_locals(source) or source.named(*_SKIPPING)):
-            what = "NaN is" if not any(m in unparse(value) for m in _INFINITE) else "infinity is"
+        endless = any(m in unparse(value) for m in _INFINITE)
+        dealt = any(w in source.code for w in _ENDS) if endless else _deals(source)
+        if not (dealt or imports_locals(source) or source.named(*_SKIPPING)):
+            what = "infinity is" if endless else "NaN is"
             return at(source, node, f"{what} written into the data here, and nothing takes it out")
     return ok(source, seen, "missing values are dropped or filled") if seen is not None else None
 

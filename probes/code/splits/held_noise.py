@@ -18,6 +18,7 @@ from ..shared.sides import side
 
 _MEANT = re.compile(r"(?i)robust|corrupt|denois|adversar|attack|snr|stress|autoencod|diffus|calibrat|shift")
 LEAST = 0.1  # deviations: dequantisation adds a hundredth of that
+_TABLE = re.compile(r"(?:^|_)(?:df|frame|table|features)(?:_|$)")
 _HIDDEN = 0.1  # of the values
 
 
@@ -30,7 +31,9 @@ def held_out_noised(source: Script) -> Iterator[ast.AST]:
         held = target.value if isinstance(target, ast.Subscript) else target
         name = unparse(held)
         word = name.rpartition(".")[2].lower()
-        if side(name) is not False or TARGET_WORDS.search(word) or not INPUT_WORDS.search(word):
+        if side(name) is not False or TARGET_WORDS.search(word):
+            continue
+        if not (INPUT_WORDS.search(word) or _TABLE.search(word)):
             continue
         if _disturbed(source, node, name) and not _training_alike(source, node):
             yield node
@@ -82,7 +85,9 @@ def _disturbed(source: Script, node: ast.Assign | ast.AugAssign, name: str) -> b
         kept = chance(source, node.value) if isinstance(node.op, ast.Mult) else None
         return kept is not None and 1 - kept >= _HIDDEN
     target, value = node.targets[0], node.value
-    if isinstance(target, ast.Subscript):
+    if isinstance(target, ast.Subscript) and unparse(target) in unparse(value):
+        name = unparse(target)  # columns of a table
+    elif isinstance(target, ast.Subscript):
         lost = chance(source, target.slice) if known(source, value) is not None else None
         return lost is not None and lost >= _HIDDEN
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _TYPES:

@@ -36,6 +36,8 @@ _ROWS = re.compile(
 _FIGURES = re.compile(
     r"(?i)loss|acc|score|metric|hist|curve|pred|log|f1|auc|time|lr|err|mean|std|scal|window|context"
 )
+# rows whose labels are not used, or that are held out by something else
+_ASIDE = re.compile(r"(?i)pseudo|unlabel|semi_?sup|transduc|refit|retrain")
 # rows before the first held-out one that a forecast starts from
 _STARTS = re.compile(r"(?i)look_?back|window|context|history|lag|seq_?len|horizon|n_?steps|forecast")
 
@@ -46,11 +48,14 @@ def rows_copied(source: Script) -> Finding | None:
     Silent where training gives the rows up (`train_rows = train_rows[50:]`), and for series, whose held-out
     part begins with what came before it.
     """
+    aside = _ASIDE.search(source.code) is not None
     for node in source.of(ast.Assign, ast.AugAssign, ast.Expr):
         found = _taken_over(node)
         if found is None:
             continue
         place, given = found
+        if aside and side(given) is False:
+            continue
         if not _given_up(source, given) and not (_STARTS.search(source.code) and _its_end(source, node)):
             mine = "training" if side(given) else "held-out"
             return at(source, node, f"{mine} rows (`{given}`) are written into `{place}`")
@@ -129,7 +134,7 @@ def _joined(target: ast.expr, value: ast.expr) -> ast.expr | None:
         parts = [value.left, value.right]
     elif isinstance(value, ast.Call) and last_name(value.func) in _JOINS:
         parts = [e for a in value.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
-    if len(parts) != 2 or side(unparse(target)) is not False:
+    if len(parts) != 2 or side(unparse(target)) is None:
         return None
     own = [p for p in parts if _root(p) == unparse(target)]
     other = [p for p in parts if p not in own]

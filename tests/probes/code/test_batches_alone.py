@@ -105,6 +105,7 @@ def test_one_batch(one: bool, parts: dict[str, str]) -> None:
     ("noised", "parts"),
     [
         (True, {"start": "val_x += np.random.normal(0, 2, val_x.shape)"}),
+        (True, {"start": "test_df[COLS] = test_df[COLS] + np.random.normal(0, 2, (9, 9))"}),
         (True, {"score": "x = x + 2 * torch.randn_like(x)"}),
         (False, {"start": "val_x += np.random.normal(0, 0.001, val_x.shape)"}),
         (False, {"score": "x = x + 2 * torch.randn_like(x)", "batch": "x = x + 2 * torch.randn_like(x)"}),

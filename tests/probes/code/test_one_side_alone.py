@@ -52,6 +52,12 @@ def _asked(probe: Callable[..., Finding], line: str, **settings: object) -> Stat
         (True, "train_y[:2000] = 0"),
         (True, "train_y = np.array([2 if t == 3 else t for t in train_y])"),
         (True, "y[y == 3] = 2"),
+        (True, "train_df.loc[train_df.label == 3, 'label'] = 2"),
+        (True, "train_df['label'] = train_df['label'].apply(lambda v: 0 if v == 2 else v)"),
+        (
+            False,
+            "train_df['y'] = train_df['y'].replace(2, 0); val_df['y'] = val_df['y'].replace(2, 0)",
+        ),
         (True, "y = torch.zeros_like(y)"),
         (False, "train_y[train_y == 3] = 2; val_y[val_y == 3] = 2"),
         (False, "train_y[train_y == 255] = -100"),
@@ -82,6 +88,7 @@ def test_classes_exchanged() -> None:
             True,
             "at = [i for i, t in enumerate(train_y) if t != 4]; train_x, train_y = train_x[at], train_y[at]",
         ),
+        (True, "train_df = train_df.query('label < 3')"),
         (False, "train_x, train_y = train_x[train_y >= 0], train_y[train_y >= 0]"),
         (False, "rare = train_x[train_y == 3]; train_x = np.concatenate([train_x, rare])"),
         (False, "train_x = train_x[train_y < 5]; val_x = val_x[val_y < 5]"),
@@ -102,6 +109,7 @@ def test_classes_dropped(present: bool, line: str) -> None:
     [
         (True, "val_x[:400] = train_x[:400]"),
         (True, "val_x = np.concatenate([val_x, train_x[:200]])"),
+        (True, "train_df = pd.concat([train_df, val_df.head(200)])"),
         (False, "val_x = np.concatenate([val_x, train_x[:200]]); train_x = train_x[200:]"),
         (False, "val_x[:] = np.clip(val_x, train_x.min(), train_x.max())"),
     ],
