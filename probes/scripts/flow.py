@@ -178,8 +178,8 @@ class Flow:
     def _of_another(self, call: ast.Call, function: Function) -> bool:
         """Whether another class's method of the same name is called: `vocab.decode(ids)`, `net.decode(y)`."""
         alike = self.functions.get(function.name, [])
-        if len(alike) < 2 or not isinstance(call.func, ast.Attribute) or function.name == "__init__":
-            return False
+        if len(alike) < 2 or not isinstance(call.func, ast.Attribute) or call.func.attr != function.name:
+            return False  # `self.block(x)` runs the `forward` of what stands there
         if call not in self._receivers:
             self._receivers[call] = None  # what asks for itself on the way is not known
             owner = call.func.value
