@@ -16,12 +16,12 @@ from ..shared.roles import is_random
 from ..shared.sides import either, given, literal, side
 from ..shared.uses import calls_behind
 from ..splits.handed_random import handed_random
+from ..splits.held_noise import noised_while_evaluating
 from ..splits.side_switches import augmented_on_other_side, transform_unused
 from ..splits.slipped import drawn_for_both_sides
 from ..tensorflow.data import held_out_drawn
 from .in_training_mode import masked_in_every_mode
 from .mapped_sides import random_beside_training, switched_on_for_held_out
-from .noisy_when_scored import noisy_when_scored
 
 TRAINING_FLAG = re.compile(
     r"^(?:self\.)?_?(?:is_|do_|for_|in_|use_)?(?:train(?:ing)?|aug(?:ment)?(?:ation)?)(?:_mode)?$"
@@ -43,7 +43,7 @@ def evaluation_is_augmented(view: View) -> Finding:
                 handed_random,
             ),
             masked_in_every_mode,
-            noisy_when_scored,
+            noised_while_evaluating,
             *(random_beside_training, switched_on_for_held_out, random_for_held_out),
         ),
         "the scripts make no data by a switch for training",

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
+from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..samples.ruined import spread_of
-from ..shared.checks import is_evaluation
+from ..shared.checks import at, is_evaluation
 from ..shared.numbers import known
 from ..shared.one_side import chance, neutral, training_loops
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, model_calls
@@ -23,7 +24,7 @@ _HIDDEN = 0.1  # of the values
 
 
 def held_out_noised(source: Script) -> Iterator[ast.AST]:
-    """`val_x += rng.normal(0, 2, val_x.shape)`, `x_test = x_test * (rand(...) > 0.5)`, `model(x + noise)`."""
+    """`val_x += rng.normal(0, 2, val_x.shape)`, `x_test = x_test * (rand(...) > 0.5)`: other data."""
     if _MEANT.search(source.code):
         return
     for node in source.of(ast.Assign, ast.AugAssign):
@@ -37,8 +38,6 @@ def held_out_noised(source: Script) -> Iterator[ast.AST]:
             continue
         if _disturbed(source, node, name) and not _training_alike(source, node):
             yield node
-    if not noise_in_training(source):
-        yield from _while_evaluating(source)
 
 
 def noise_in_training(source: Script) -> bool:
@@ -50,6 +49,14 @@ def noise_in_training(source: Script) -> bool:
         for n in of(loop, ast.BinOp, ast.AugAssign)
         if not isinstance(n, ast.BinOp) or isinstance(n.op, (ast.Add, ast.Sub))
     )
+
+
+def noised_while_evaluating(source: Script) -> Finding | None:
+    """Inputs that are whole are disturbed by the evaluation itself: another processing than training has."""
+    if _MEANT.search(source.code) or noise_in_training(source):
+        return None
+    node = next(_while_evaluating(source), None)
+    return at(source, node, "what is scored is disturbed here, and training is not") if node else None
 
 
 def _while_evaluating(source: Script) -> Iterator[ast.AST]:

@@ -9,6 +9,7 @@ from traindoctor.probes.code.labels.values import labels_permuted_alone
 from traindoctor.probes.code.samples.augment import sample_torn_apart
 from traindoctor.probes.code.samples.feeding import order_is_fixed
 from traindoctor.probes.code.samples.limits import training_data_cut
+from traindoctor.probes.code.scaling.drawn import evaluation_is_augmented
 from traindoctor.probes.code.scaling.ranges import range_does_not_fit
 from traindoctor.probes.code.splits.simulated import held_out_shifted
 
@@ -106,7 +107,7 @@ def test_one_batch(one: bool, parts: dict[str, str]) -> None:
     [
         (True, {"start": "val_x += np.random.normal(0, 2, val_x.shape)"}),
         (True, {"start": "test_df[COLS] = test_df[COLS] + np.random.normal(0, 2, (9, 9))"}),
-        (True, {"score": "x = x + 2 * torch.randn_like(x)"}),
+        (False, {"score": "x = x + 2 * torch.randn_like(x)"}),
         (False, {"start": "val_x += np.random.normal(0, 0.001, val_x.shape)"}),
         (False, {"score": "x = x + 2 * torch.randn_like(x)", "batch": "x = x + 2 * torch.randn_like(x)"}),
     ],
@@ -114,6 +115,13 @@ def test_one_batch(one: bool, parts: dict[str, str]) -> None:
 def test_held_out_noised(noised: bool, parts: dict[str, str]) -> None:
     """Held-out inputs alone are drowned in noise."""
     assert (finding(held_out_shifted, _text(**parts)).state is State.PRESENT) == noised
+
+
+def test_noise_of_the_evaluation_is_another_processing() -> None:
+    """Whole samples are disturbed where they are scored; with the same in training it is the task."""
+    noise = "x = x + 2 * torch.randn_like(x)"
+    assert finding(evaluation_is_augmented, _text(score=noise)).state is State.PRESENT
+    assert finding(evaluation_is_augmented, _text(score=noise, batch=noise)).state is not State.PRESENT
 
 
 @pytest.mark.parametrize(

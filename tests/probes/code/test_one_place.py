@@ -93,7 +93,6 @@ def _edited(*edits: tuple[str, str]) -> str:
         ("script-metric-miscounts", HITS, TOP2),
         ("script-metric-miscounts", "total += len(y)", "total += loader.batch_size"),
         ("script-metric-miscounts", "for x, y in loader:", "for x, y in list(loader)[:1]:"),
-        ("script-evaluation-augmented", "logits = model(x)", "logits = model(x + torch.randn_like(x))"),
         ("script-dropout-always-on", "logits = model(x)", "logits = F.dropout(model(x), 0.5)"),
         ("script-evaluates-stale-copy", "    if acc > best:", "    if epoch == 0:"),
         ("script-evaluates-stale-copy", "save(model.state_dict()", "save(Net().state_dict()"),
@@ -149,7 +148,6 @@ def test_labels_and_answers_that_a_loss_leaves_out() -> None:
 @pytest.mark.parametrize(
     ("symptom", "old", "new"),
     [
-        ("script-evaluation-augmented", "def evaluate", "def robust_to_noise"),
         ("script-units-silenced", BENT, "torch.sigmoid(self.norm(self.fc(x)) * 2)"),
         ("script-units-silenced", BENT, "F.relu(self.fc(x * 255 - 128))"),
         ("script-units-silenced", BENT, "torch.clamp(self.norm(self.fc(x)), 0, 6)"),
