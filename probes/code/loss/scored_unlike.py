@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow, losses
 from ...scripts.learning import differentiated, taken
 from ...scripts.syntax import Script
+from ..samples.batch_apart import moved_together
 from ..shared.checks import at, is_evaluation, ok
 
 _REDUCES = ("mean", "sum")
@@ -57,6 +58,9 @@ def loss_unlike_evaluation(source: Script) -> Finding | None:
         ranged = all(n == ["[:]"] for n in names)
         if not (reduced or ranged or (len(turned) == 1 and [] in names)):
             return ok(source, mine, "training and evaluation take their losses alike")
+    given = [g for a in mine.args if (g := flow(source).given(a)) is not None]
+    if any(moved_together(source, g.value) for g in given):
+        return ok(source, mine, "training turns inputs and labels alike")
     what = " and ".join(dict.fromkeys(w for n in names for w in n))
     return at(source, mine, f"the loss of training is taken after {what}, that of evaluation is not")
 

@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import assigned, block_of
 from ..shared.numbers import known
 from ..shared.one_side import classifies, training_loops
 from ..shared.roles import TARGET_WORDS, is_random
@@ -79,6 +80,22 @@ def _moved(source: Script, value: ast.expr, name: str) -> bool:
     places = value.args if method else value.args[1:]
     axis = named or (places[1:] if last_name(value.func) == "roll" else places[:1])
     return bool(axis) and unparse(axis[0]) in ("0", "(0,)", "[0]")
+
+
+def moved_together(source: Script, node: ast.AST) -> bool:
+    """`x, y = x.flip(0), y.flip(0)`: inputs and labels turned alike, so another order of the pairs."""
+    statement = source.statement(node)
+    if not isinstance(statement, ast.Assign):
+        return False
+    turned: dict[str, set[str]] = {}  # how the first axis is turned: the names that are turned so
+    mine: set[str] = set()
+    for line in block_of(source, statement):
+        for target, value in assigned(line) if isinstance(line, ast.Assign) else ():
+            if isinstance(value, ast.Call) and _moved(source, value, unparse(target)):
+                way = unparse(value).replace(unparse(target), "", 1)
+                turned.setdefault(way, set()).add(unparse(target))
+                mine |= {way} if line is statement else set()
+    return bool(mine) and all(len(turned[way]) > 1 for way in mine)
 
 
 def _mixed(source: Script, value: ast.expr, name: str) -> bool:

@@ -12,6 +12,7 @@ from ...scripts.syntax import Script
 from ...side_chains.apart import OTHER_DATA, Apart
 from ...side_chains.checks import differences
 from ...side_chains.steps import batches_apart
+from ..samples.batch_apart import moved_together
 from ..shared.roles import base, is_table_of_words, targets
 from .rows_flowed import inputs_in_use
 from .simulated import samples_apart
@@ -31,6 +32,8 @@ def inputs_apart(source: Script) -> Finding | None:
         if one.kind == OTHER_DATA or _where_drawn(source, one):
             continue
         if one.kind == "numbering" or _of_classes(source, one):
+            continue
+        if one.train is not None and moved_together(source, one.train):
             continue
         if not (_scaled_back(source, one) or _of_sizes(one)):
             return _finding(source, one)
