@@ -14,7 +14,6 @@ from traindoctor.probes.code.scaling.ranges import range_does_not_fit
 from traindoctor.probes.code.splits.simulated import held_out_shifted
 
 from .._script import finding
-from .._scripts import state
 
 PROGRAM = """
 import numpy as np
@@ -137,10 +136,3 @@ def test_noise_of_the_evaluation_is_another_processing() -> None:
 def test_figures_exchanged(exchanged: bool, line: str) -> None:
     """Mean and deviation bear each other's names."""
     assert (finding(range_does_not_fit, line).state is State.PRESENT) == exchanged
-
-
-def test_inputs_and_labels_turned_together_are_another_order() -> None:
-    """`x, y = x.flip(0), y.flip(0)` is right; the labels alone meet other inputs."""
-    for batch in ("x, y = x.flip(0), y.flip(0)", "x = x.flip(0); y = y.flip(0)"):
-        assert state("script-splits-processed-differently", _text(batch=batch)) != "present"
-        assert state("script-loss-wrong", _text(batch=batch)) != "present"

@@ -169,3 +169,16 @@ def test_unknown_without_a_network() -> None:
         assert state(symptom, "x = 1\n") == U
     assert state("script-units-silenced", RIGHT) == A
     assert state("script-step-doubled", RIGHT) == A
+
+
+def test_inputs_and_labels_turned_together_are_another_order() -> None:
+    scored = ("        total += len(y)\n", "        total += len(y)\n        loss = criterion(logits, y)\n")
+    turned = "        x, y = x.flip(0), y.flip(0)\n"
+    taught = f"{turned}        logits = model(x)\n        loss = criterion(logits, y)\n"
+    head, _, rest = _edited(scored, ("        " + LOSS, taught)).partition("x, y = draw(400, 1)\n")
+    rest = rest.replace("TensorDataset(x, y)", "TensorDataset(*draw(400, 1))")
+    text = head + "def main():\n" + "".join(f"    {line}\n" for line in rest.splitlines()) + "main()\n"
+    for symptom in ("script-splits-processed-differently", "script-loss-wrong"):
+        assert state(symptom, text) != P
+    alone = text.replace("x, y = x.flip(0), y.flip(0)", "y = y.flip(0)")
+    assert state("script-loss-wrong", alone) == P
