@@ -95,7 +95,7 @@ def clearing_differs(mine: Machine, theirs: Machine) -> Found:
     if not stale[1] and len(stale[0]) > _MOST * len(steps[0]):
         text = "steps are made of gradients that earlier steps have used; in the benchmark they are cleared"
         yield "clearing-left-out", text, stale[0][0].node, _first([*cleared[1]])
-    used = [{n for e in part for g in e.gradients.values() for n in g} for part in steps]
+    used = [{n for e in part for n in e.used} for part in steps]
     lost = [[e for e in part if e.lost - use] for part, use in zip(cleared, used, strict=True)]
     if not lost[1] and len(lost[0]) > _MOST * len(steps[0]):
         text = "gradients are cleared before a step has used them; in the benchmark a step uses them all"

@@ -203,10 +203,7 @@ def _rates(machine: Machine, asked: Routine) -> Hashable:
 
 def _steps(machine: Machine) -> Hashable:
     """Each step by the number of gradients that it is made of, and of those that were used before."""
-    return tuple(
-        (len({n for g in e.gradients.values() for n in g}), len(e.stale), e.scaled, bool(e.guessed))
-        for e in machine.journal.of(Stepped)
-    )
+    return tuple((len(e.used), len(e.stale), e.scaled, bool(e.guessed)) for e in machine.journal.of(Stepped))
 
 
 # ------------------------------------------------------------------------------------ rows

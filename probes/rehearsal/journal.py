@@ -67,6 +67,11 @@ class Stepped(Event):
     stale: frozenset[int]  # `Backward`s that an earlier step had used already
     scaled: bool = False
 
+    @property
+    def used(self) -> frozenset[int]:
+        """Numbers of the `Backward`s that any weight was moved by."""
+        return frozenset(n for g in self.gradients.values() for n in g)
+
 
 @dataclass(eq=False)
 class Scheduled(Event):

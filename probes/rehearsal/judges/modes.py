@@ -14,7 +14,7 @@ def trained_in_evaluation(machine: Machine) -> Iterator[Verdict]:
     learnt = taught(machine)
     if not trains(machine):
         return
-    used = {n for e in machine.journal.of(Stepped) for g in e.gradients.values() for n in g}
+    used = {n for e in machine.journal.of(Stepped) for n in e.used}
     backwards = [e for e in machine.journal.of(Backward) if e.reached and e.number in used]
     reached = {n for e in backwards for n in getattr(e.loss, "asked", ())}
     asks = [a for a in machine.asks.values() if a.number in learnt & reached and a.graph and a.modal]

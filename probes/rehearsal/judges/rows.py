@@ -104,7 +104,7 @@ def _beside(machine: Machine, net: Any) -> set[int]:
         if event.optimizer.weights is None:
             return set()
         weights = sum(w.serial in mine for w in event.optimizer.weights)
-        for number in {n for g in event.gradients.values() for n in g}:
+        for number in event.used:
             held[number] = max(held.get(number, 0), weights)
     most = max(held.values(), default=0)
     unused = {e.number for e in machine.journal.of(Backward)} - set(held) if most else set()

@@ -28,7 +28,7 @@ def lost_gradients(machine: Machine) -> Iterator[Verdict]:
         return
     if any(e.guessed for e in machine.journal.of(Stepped)):
         return  # a step that is skipped where gradients overflow
-    used = {n for e in machine.journal.of(Stepped) for g in e.gradients.values() for n in g}
+    used = {n for e in machine.journal.of(Stepped) for n in e.used}
     backwards = machine.journal.of(Backward)
     lost = [e for e in machine.journal.of(Cleared) if e.lost and not e.lost & used]
     gone = {n for e in lost for n in e.lost}
@@ -139,8 +139,7 @@ def undivided(machine: Machine) -> Iterator[Verdict]:
     scales: list[float] = []
     node = None
     for event in machine.journal.of(Stepped):
-        used = {n for g in event.gradients.values() for n in g}
-        mine = [by_number[n] for n in used if n in by_number]
+        mine = [by_number[n] for n in event.used if n in by_number]
         if not mine or event.stale or len({m.node for m in mine}) != 1 or event.guessed:
             return
         counts.append(len(mine))
@@ -173,7 +172,7 @@ def undivided(machine: Machine) -> Iterator[Verdict]:
 def divided_for_nothing(machine: Machine) -> Iterator[Verdict]:
     """Each loss is divided for gathering, and every step is taken on one batch alone."""
     used = [e for e in machine.journal.of(Stepped) if e.gradients]
-    counts = {len({n for g in e.gradients.values() for n in g}) for e in used}
+    counts = {len(e.used) for e in used}
     losses = [e for e in machine.journal.of(Backward) if isinstance(e.loss, Tensor) and e.loss.scalar]
     scales = {e.loss.scale for e in losses}
     lost = [e for e in machine.journal.of(Cleared) if e.lost]
@@ -205,7 +204,7 @@ def used_twice(machine: Machine) -> Iterator[Verdict]:
     last: dict[int, frozenset[int]] = {}  # of each optimizer, the gradients that its last step used
     again: list[Stepped] = []
     for event in steps:
-        used = frozenset(n for g in event.gradients.values() for n in g)
+        used = event.used
         if used and used == last.get(id(event.optimizer)) and used <= event.stale:
             again.append(event)
         last[id(event.optimizer)] = used
@@ -216,8 +215,7 @@ def used_twice(machine: Machine) -> Iterator[Verdict]:
     losses = {e.number: e for e in machine.journal.of(Backward)}
     twice: list[Backward] = []
     for event in steps:
-        used = frozenset(n for g in event.gradients.values() for n in g) - event.stale
-        mine = [losses[n] for n in sorted(used) if n in losses]
+        mine = [losses[n] for n in sorted(event.used - event.stale) if n in losses]
         first = {id(e.loss): e for e in reversed(mine) if isinstance(e.loss, Tensor)}
         twice += [e for e in mine if isinstance(e.loss, Tensor) and first[id(e.loss)] is not e][:1]
     if len(twice) >= 3 and len(twice) * 2 >= len(steps):
