@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
@@ -23,8 +24,10 @@ _AT_K = re.compile(
 )
 
 
-def scored_loops(source: Script) -> Iterator[ast.For]:
+@lru_cache(maxsize=16)
+def scored_loops(source: Script) -> tuple[ast.For, ...]:
     """Loops over batches of functions and blocks that keep no gradients, and train nothing."""
+    found: list[ast.For] = []
     for block in source.of(ast.FunctionDef, ast.With):
         if isinstance(block, ast.FunctionDef):
             around = [*block.decorator_list]
@@ -33,11 +36,12 @@ def scored_loops(source: Script) -> Iterator[ast.For]:
         else:
             quiet = any(re.search(r"no_grad|inference_mode", unparse(i.context_expr)) for i in block.items)
         if quiet and not takes_gradients(source, block):
-            yield from (
+            found += [
                 n
                 for n in of(block, ast.For)
                 if not any(isinstance(p, ast.For) for p in _between(source, n, block))
-            )
+            ]
+    return tuple(found)
 
 
 def _between(source: Script, node: ast.AST, end: ast.AST) -> Iterator[ast.AST]:
@@ -90,7 +94,7 @@ def classes_left_out(source: Script) -> Finding | None:
 
     Left alone: a slice that training makes as well, and one from the second class on (no background).
     """
-    scored = list(scored_loops(source))
+    scored = scored_loops(source)
     inside = {id(n) for loop in scored for n in walk(loop)}
     for loop in scored:
         for call in of(loop, ast.Call):

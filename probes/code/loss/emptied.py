@@ -12,8 +12,7 @@ from ...scripts.flow import flow, losses, objectives
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either, literal
-
-_NAMED = re.compile(r"(?i)(?:^|_)loss(?:$|_|\d)|(?:[a-z\d])loss$")
+from .terms import NAMED
 
 
 def loss_emptied(view: View) -> Finding:
@@ -53,7 +52,7 @@ def _is_loss_value(source: Script, node: ast.expr) -> bool:
     if any(isinstance(n, ast.Call) and last_name(n.func) in ("sum", "item") for n in walk(node)):
         return False
     known = {c for c, _ in losses(source)}
-    return node in known or any(_NAMED.search(name) for name in names_in(node))
+    return node in known or any(NAMED.search(name) for name in names_in(node))
 
 
 def _weighed_with_nought(source: Script) -> Finding | None:

@@ -24,7 +24,7 @@ _CLIMBED = re.compile(
     r"div\w*|bonus|nov\w*|expl\w*|min|max|best|init\w*|start|chosen|reject\w*|pos\w*|neg\w*|forget\w*|unlearn\w*|orth\w*|"
     r"contrast\w*|anchor|excess|irreducible|ood|attack\w*|target\w*|t|teacher|student|oracle|upper|lower|clean|robust)(?:_|$)"
 )
-_NAMED = re.compile(r"(?i)(?:^|_)loss(?:$|_|\d)|(?:[a-z\d])loss$")
+NAMED = re.compile(r"(?i)(?:^|_)loss(?:$|_|\d)|(?:[a-z\d])loss$")
 
 
 @probe()
@@ -113,7 +113,7 @@ def _is_loss(source: Script, node: ast.expr) -> bool:
     standard = {c for c, kind in losses(source) if kind in _SQUARES}
     if any(n in standard for n in walk(node)):
         return True
-    return any(_NAMED.search(name) for name in _names(node))
+    return any(NAMED.search(name) for name in _names(node))
 
 
 def _handed_out(source: Script, node: ast.expr) -> bool:
