@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.model import Place, State
+from . import key_names
 from . import settings as names
 from .config.values import number_of, says
 from .curves.rate_course import begins_anew
@@ -36,24 +37,10 @@ _MESSAGES = frozenset(
         "non-finite-value",
     ]
 )
-# A new head on a trained body is what fine-tuning does: only these names in a message are no sign of trouble.
-_HEAD = re.compile(
-    r"^(?:(?:model|module|bert|roberta|distilbert|albert|electra|vit|net|encoder|base_model)\.)?"
-    r"(?:classifier|pre_classifier|score|lm_head|qa_outputs|pooler|fc|heads?|cls|class_embed|bbox_embed|box_predictor"
-    r"|mask_predictor|roi_heads|decode_head|logits|vocab_\w+|projector|classification_head|v_head|value_head"
-    r"|summary|seq_relationship|position_ids|embeddings\.position_ids)(?:\.|$)"
-)
-_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+")
-_NAMES = re.compile(r"[\"']([\w.]+\.[\w.]+)[\"']")
 
 
 def _places(events: tuple[Event, ...]) -> tuple[Place, ...]:
     return tuple(Place(e.file, e.line, e.step, e.rank) for e in events[:5])
-
-
-def _only_head(event: Event) -> bool:
-    found = _NAMES.findall(event.text) or _DOTTED.findall(event.text.rpartition(":")[2])
-    return bool(found) and "[:" not in event.text and all(_HEAD.match(n) for n in found)
 
 
 def _libraries(run: Run) -> tuple[str, ...]:
@@ -64,15 +51,23 @@ def _libraries(run: Run) -> tuple[str, ...]:
 
 
 @probe()
-def seen(view: View, kinds: list[str], data: tuple[str, ...] = (), said_by: tuple[str, ...] = ()) -> Finding:
+def seen(
+    view: View,
+    kinds: list[str],
+    data: tuple[str, ...] = (),
+    said_by: tuple[str, ...] = (),
+    body: bool = False,
+) -> Finding:
     """The log holds a message of one of these kinds (with one of these details, where given).
+
+    With `body` only one counts that names weights of several of the model's own layers.
 
     Absent needs a log that holds other messages of frameworks: one without any may have gone elsewhere. A
     message that only some libraries give (`said_by`) can be missed only in a run that is known to use one.
     """
     run = view.run
     found = tuple(e for e in run.events if e.kind in kinds and (not data or e.data in data))
-    worth = tuple(e for e in found if not _only_head(e))
+    worth = tuple(e for e in found if not key_names.only_head(e) and (not body or key_names.of_body(e)))
     if worth:
         count = sum(e.count for e in worth)
         first = worth[0]
@@ -80,7 +75,8 @@ def seen(view: View, kinds: list[str], data: tuple[str, ...] = (), said_by: tupl
         text = f"the log says{times}: {first.text or first.data or first.kind}"
         return present(text, value=count, threshold=1, step=first.step, where=_places(worth))
     if found:
-        return absent("the message names only a new head, as in any fine-tuning", where=_places(found))
+        words = "no weights of several layers" if body else "only a new head, as in any fine-tuning"
+        return absent(f"the message names {words}", where=_places(found))
     if said_by and not any(name in told for name in said_by for told in _libraries(run)):
         return unknown(f"only {' or '.join(said_by)} would say so, and the run is not known to use it")
     if any(e.kind in _MESSAGES for e in run.events):
@@ -267,11 +263,23 @@ def _early_stopping(run: Run) -> str | None:
 _BROKEN_OFF = 0.2  # of the peak: as `share` of lr-begins-anew
 
 
+_CONVERTED = 1  # the iteration that a checkpoint is written at whose weights were converted, not trained
+
+
+def goes_on(run: Run) -> tuple[Event, ...]:
+    """The lines that say that training goes on: not those that load a checkpoint of its very beginning.
+
+    Megatron's weights that were converted from elsewhere carry iteration 1, and 0 once they are loaded.
+    """
+    found = run.events_of("resume", "rewind")
+    return tuple(e for e in found if e.step is None or e.step > _CONVERTED)
+
+
 @probe()
 def resumed(view: View) -> Finding:
     """The run was continued from a checkpoint."""
     run = view.run
-    found = run.events_of("resume", "rewind")
+    found = goes_on(run)
     if found:
         first = found[0]
         text = f"training was resumed: {first.text}" if first.text else "training was resumed"

@@ -26,7 +26,8 @@ _BENCHMARK = re.compile(
     r"^(?:gpus?|cuda|[avh][1-9]00|[ah]800|t4|ref|reference|bench|benchmark|baseline|golden)\d*$"
 )
 _UNFUSED = re.compile(
-    r"(?:^|[_\W])(?:no|un|non|without)[-_]?fus(?:ion|ed)(?![a-z])|fus(?:ion|ed)[-_]?(?:off|disabled|false)(?![a-z])"
+    r"(?:^|[_\W])(?:no|un|non|without|wo)[-_]?fus(?:ion|ed)(?![a-z])"
+    r"|fus(?:ion|ed)[-_]?(?:off|disabled|false)(?![a-z])|小算子"
 )
 
 
@@ -73,6 +74,7 @@ def sides(reads: Sequence[Read], paths: Iterable[str]) -> Sides | None:
             foreign = frozenset(p for p in every if of(p) == "benchmark")
             rest = {name: foreign - _near(name, found, foreign) for name, found in theirs.items()}
             return Sides(foreign, tuple((name, ours | rest[name]) for name in theirs))
+    curves = [r for r in curves if _goes_over(r.content)]
     off = [r for r in curves if unfused(r.path)]
     on = [r for r in curves if not unfused(r.path)]
     if len(_groups(off)) == len(_groups(on)) == 1 and _common(on, off):
@@ -104,6 +106,11 @@ def _common(mine: Sequence[Read], theirs: Sequence[Read]) -> bool:
     """Whether both log a loss or a metric of one name."""
     a, b = ({n for r in side for n in _curves(r.content)} for side in (mine, theirs))
     return any(n.startswith(("train/", "eval/")) for n in a & b)
+
+
+def _goes_over(content: FileContent) -> bool:
+    """Whether it holds a curve: a note beside the logs may tell a single figure."""
+    return any(len(s) > 1 for s in content.series)
 
 
 def _curves(content: FileContent) -> set[str]:

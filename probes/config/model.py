@@ -6,6 +6,7 @@ import re
 
 from ...engine.model import Place
 from .. import settings as names
+from ..events import goes_on
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Setting
 from .values import carried, not_recorded, number_of, says, value_of
@@ -69,7 +70,7 @@ def tuned_from_nothing(view: View) -> Finding:
 @probe()
 def moments_not_loaded(view: View) -> Finding:
     """A run that goes on from a checkpoint leaves the optimizer out (Megatron's `--no-load-optim`)."""
-    resumed = [e for e in view.run.events_of("resume", "rewind") if e.step is None or e.step > 0]
+    resumed = goes_on(view.run)
     told = [s for s in view.run.raw_settings if names.parts_of(s.key)[-1:] == ["no_load_optim"]]
     if not told:
         return unknown("no settings tell whether the state of the optimizer is loaded")
@@ -197,7 +198,7 @@ def norm_layers_missing(view: View, layers: float) -> Finding:
 
 
 _BATCH_NORM_MODELS = re.compile(
-    r"^(?:wide_?)?(?:resnet|resnext|mobilenet|efficientnet|densenet|shufflenet|regnet)"
+    r"^(?:wide_?)?(?:resnet|resnext|mobilenet|efficientnet|densenet|shufflenet|regnet|yolo)"
 )
 
 
@@ -212,10 +213,13 @@ def batch_norm_small_batch(view: View, limit: float) -> Finding:
     if size is None:
         return not_recorded("batch_size")
     norm = value_of(run, "normalization_layer")
+    joined = any(names.parts_of(s.key)[-1:] == ["sync_bn"] and s.value is True for s in run.raw_settings)
     setting = run.settings["batch_size"]
     rest = carried(setting, threshold=limit)
     if size >= limit:
         return absent(f"{size:g} samples per device", **rest)
+    if joined:
+        return unknown("the statistics are those of all devices together (sync_bn)", **rest)
     if any(names.parts_of(r.key)[-1:] == ["norm_eval"] and r.value is True for r in run.raw_settings):
         return absent("the statistics of batch normalisation are not updated (norm_eval)", **rest)
     if norm is not None and any(names.parts_of(r.key)[-1:] == ["frozen_stages"] for r in run.raw_settings):

@@ -49,7 +49,8 @@ def fp16_without_scaling(view: View) -> Finding:
     logged = _fixed_scale(run)
     if logged == 1.0:
         return present("fp16 is in use and the logged loss scale is 1 throughout", value=1.0, threshold=1.0)
-    if "loss_scale" in run.series or run.events_of("loss-scale", "overflow", "scale-at-minimum"):
+    seen = [e for e in run.events_of("loss-scale", "overflow", "scale-at-minimum") if e.value != 1]
+    if "loss_scale" in run.series or seen:
         return absent("the log shows a loss scale")
     scale = run.settings.get("loss_scale")
     switch = run.settings.get("dynamic_loss_scale")

@@ -64,3 +64,29 @@ def other_constants(view: View) -> Finding:
             )
         equal = equal or words
     return absent(equal) if equal else unknown("no constant of the model is recorded on both sides")
+
+
+_UNTIED = "untie_embeddings_and_output_weights"  # Megatron-LM: a flag, and without it they are one matrix
+_MEGATRON = "tensor_model_parallel_size"
+
+
+@probe()
+def other_tying(view: View) -> Finding:
+    """Embeddings and output layer are one matrix here and not in the loaded model, or the reverse."""
+    told = view.run.raw_settings
+    given = [s for s in told if s.file.endswith("config.json") and _last(s) == "tie_word_embeddings"]
+    kinds = {s.file for s in told if s.file.rpartition("/")[2] == "config.json" and _last(s) == "model_type"}
+    if len(kinds) != 1 or len(given) != 1 or not isinstance(given[0].value, bool):
+        return unknown("no config.json of one model tells whether its embeddings are tied")
+    mine = [s for s in told if s.file not in kinds]
+    if not any(names_weights(s) or _last(s) == "load" for s in mine):
+        return unknown("nothing says that weights are loaded")
+    flag = next((s for s in mine if _last(s) == _UNTIED and isinstance(s.value, bool)), None)
+    own = flag or next((s for s in mine if _last(s) == _MEGATRON), None)
+    if own is None:
+        return unknown("nothing of the training tells whether embeddings are tied")
+    tied = flag is None or flag.value is False
+    here, there = ("is" if one else "is not" for one in (tied, given[0].value))
+    words = f"the output layer {here} the embedding here ({own.file}), and in {given[0].file} it {there}"
+    where = (Place(own.file, own.line), Place(given[0].file, given[0].line))
+    return (absent if tied == given[0].value else present)(words, where=where)

@@ -21,7 +21,7 @@ def state(symptom: str, given: Run) -> str:
     return str(reading("logs", symptom, given).state)
 
 
-MESSAGES = [s for s, row in symptoms("logs").items() if row.probe == "events.seen"]
+MESSAGES = [s for s, r in symptoms("logs").items() if r.probe == "events.seen" and "body" not in r.params]
 
 
 @pytest.mark.parametrize("symptom", MESSAGES)
@@ -56,6 +56,35 @@ def test_a_message_is_present_absent_or_unknown(symptom: str) -> None:
 def test_how_much_of_the_data_is_left_out(text: str, expected: str) -> None:
     event = Event("data-warning", "log.txt", 7, text=text)
     assert state("log-much-data-left-out", run(events=[event])) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "missing 48 keys: ['decoder.layers.0.linear_qkv.bias', 'decoder.layers.1.linear_qkv.bias', ...]",
+            "present",
+        ),
+        ("not used when initializing A: ['layers.0.q_proj.bias', 'layers.1.q_proj.bias']", "present"),
+        ("not used when initializing T5EncoderModel: ['decoder.block.0.a', 'decoder.block.1.a']", "absent"),
+        ("missing keys: ['layers.0.rotary_emb.inv_freq', 'layers.1.rotary_emb.inv_freq']", "absent"),
+        ("missing keys: ['layers.0.q.lora_A.weight', 'layers.1.q.lora_A.weight']", "absent"),
+        ("size mismatch for head.weight: copying", "absent"),
+    ],
+)
+def test_weights_of_layers_that_stand_on_one_side(text: str, expected: str) -> None:
+    """What is computed anew, adapters, and a part that was left out on purpose are no missing weights."""
+    event = Event("checkpoint-keys-mismatch", "log.txt", 7, text=text)
+    assert state("log-layers-not-loaded", run(events=[event])) == expected
+    assert state("log-layers-not-loaded", run()) == "unknown"
+
+
+def test_a_converted_checkpoint_is_none_to_resume_from() -> None:
+    """Megatron loads weights that were converted at iteration 1, and trains them from its first step on."""
+    curve = series("train/loss", LOSS)
+    for step, expected in ((1.0, "absent"), (0.0, "absent"), (2000.0, "present")):
+        event = Event("resume", "log.txt", 1, step=step, text="loading checkpoint at iteration")
+        assert state("run-resumed", run([curve], events=[event])) == expected
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def _results(match: re.Match[bytes]) -> bytes:
     return b"epoch: %s " % match.group(1) + b" ".join(b"%s: %s" % (n.encode(), v) for n, v in pairs if n)
 
 
+_TENSOR = rb"Tensor\(shape=\[\], dtype=%s, value= {0,2}([^(),\s]{1,24})\)"
 _LIST = rb"\[(" + _N + rb"(?:,[ \t]*" + _N + rb")*)\]"
 _KNOWN = (
     # TensorFlow on Ascend, as its precision guide prints the scale: ">>> Current Loss Scale >>>  [1024.0]"
@@ -68,6 +69,14 @@ _KNOWN = (
             b"step %s loss_scale: %s overflow: %s"
             % (*m.group(1, 2), b"False" if m.group(3).lower() == b"true" else b"True")
         ),
+    ),
+    # MindSpore's callbacks of BERT and its kin print what the step returns: loss, overflow and loss scale
+    _known(
+        b"outputs are (Tensor",
+        rb"^.{0,80}?\bepoch: (\d+), (?:current epoch percent: [\d.]+, )?step: (\d+), outputs are \("
+        + rb", ".join(_TENSOR % name for name in (b"Float32", b"Bool", b"Float32"))
+        + rb"\)",
+        rb"epoch: \1 step: \2 loss: \3 overflow: \4 loss_scale: \5",
     ),
     # CycleGAN and pix2pix in PyTorch, and what is built on them (util/visualizer.py)
     _known(b"(epoch: ", rb"^(\(epoch: \d+, iters: \d+, time: [\d.]+(?:, data: [\d.]+)?\))(.*)$", _terms),

@@ -232,7 +232,7 @@ _STARTS = (
         "known-warning",
         # MindSpore names what it leaves out: "adam_m.model.norm is not loaded", or all in one list
         r"\b(?:adam_[mv]|moments?[12]?|exp_avg(?:_sq)?)\.[\w.*]{1,120}.{0,40}\b(?:is|are) not loaded",
-        r"parameters? .{0,80}(?:is|are) not loaded.{0,80}\b(?:adam_[mv]|moments?[12]?|exp_avg(?:_sq)?)\b",
+        r"parameters? .{0,80}(?:is|are) not loaded.{0,400}\b(?:adam_[mv]|moments?[12]?|exp_avg(?:_sq)?)\b",
         data="optimizer-state-missing",
     ),
     _rule(
@@ -240,10 +240,10 @@ _STARTS = (
         r"(?:Missing|Unexpected) key\(s\) in state_dict",
         r"size mismatch for [\w.]+: copying",
         r"(?:missing|unexpected)[ _]keys? in (?:source )?state_dict",
-        r"Some weights of the model checkpoint at .{1,120} were not used",
+        r"Some weights of the (?:model )?checkpoint at .{1,120} were not used",
         r"keys? (?:\w+ )?not (?:found )?in (?:the )?(?:model|checkpoint|ckpt): *[1-9]",
         r"(?:missing_keys|unexpected_keys) ?= ?\[['\"]",
-        r"(?:missing|unexpected) keys?: ?\[['\"]",
+        r"(?:missing|unexpected) (?:[1-9]\d* )?keys?: ?\[['\"]",
         r"net_param.{0,60}not (?:be )?loaded",
         r"parameters? .{0,80}(?:are|is) not loaded",
         r"Found missing adapter keys while loading",

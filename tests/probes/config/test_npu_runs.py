@@ -218,3 +218,31 @@ def test_constants_of_the_weights(tmp_path: Path, launch: str, expected: str) ->
         "train.log": log(),
     }
     assert state(tmp_path, "model-constants-not-those-of-weights", files) == expected
+
+
+QWEN = '{"model_type": "qwen2", "tie_word_embeddings": %s}'
+
+
+@pytest.mark.parametrize(
+    ("flag", "tied", "expected"),
+    [
+        ("--untie-embeddings-and-output-weights", "true", "present"),
+        ("--untie-embeddings-and-output-weights", "false", "absent"),
+        ("--bf16", "false", "present"),
+        ("--bf16", "true", "absent"),
+    ],
+)
+def test_tied_embeddings(tmp_path: Path, flag: str, tied: str, expected: str) -> None:
+    """Megatron ties embeddings and output layer unless a flag says otherwise."""
+    launch = f"torchrun pretrain_gpt.py --lr 1e-4 --tensor-model-parallel-size 1 {flag} --load ./ckpt\n"
+    files = {"run.sh": launch, "hf/config.json": QWEN % tied, "a.log": log()}
+
+    assert state(tmp_path, "other-tying-than-weights", files) == expected
+
+
+def test_tied_embeddings_without_weights_to_load(tmp_path: Path) -> None:
+    """A model that is trained from nothing may be tied as one likes."""
+    launch = "torchrun pretrain_gpt.py --lr 1e-4 --untie-embeddings-and-output-weights\n"
+    files = {"run.sh": launch, "hf/config.json": QWEN % "true", "a.log": log()}
+
+    assert state(tmp_path, "other-tying-than-weights", files) == "unknown"

@@ -84,3 +84,11 @@ def test_a_benchmark_that_differs_in_fusion_alone(tmp_path: Path, other: str, st
     found = dict(readings(open_run(tmp_path / "a"), open_run(tmp_path / "b"), SYMPTOMS))
 
     assert found["fusion-off-far-better"].state.value == state
+
+
+def test_a_note_beside_both_is_no_third_run(tmp_path: Path) -> None:
+    """A text with one figure tells nothing of which run lies there without fusion."""
+    written(tmp_path, log__permute_fusion_on=log(1.0), log__permute_fusion_off=log(0.5))
+    (tmp_path / "note.txt").write_text("A100 ref step 100: loss 0.5\n")
+
+    assert open_run(tmp_path).unfused is not None

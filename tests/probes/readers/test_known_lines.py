@@ -501,3 +501,20 @@ def test_precision_tool_tells_what_did_not_overflow(tmp_path: Path) -> None:
     assert [e.step for e in content.events if e.kind == "overflow"] == [20.0] or points(content, "overflow")[
         :2
     ]
+
+
+def test_what_the_step_of_mindspore_returns(tmp_path: Path) -> None:
+    """BERT's callback prints loss, overflow and loss scale as tensors."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"epoch: 1, current epoch percent: 0.{i:03d}, step: {i}, outputs are (Tensor(shape=[], "
+                f"dtype=Float32, value= {falling(i, 9):.5f}), Tensor(shape=[], dtype=Bool, value= False), "
+                f"Tensor(shape=[], dtype=Float32, value= {2.0**i:g}))"
+            )
+        ),
+    )
+
+    assert points(content, "train/loss")[0] == (1.0, pytest.approx(falling(1, 9), abs=1e-4))
+    assert points(content, "loss_scale")[3] == (4.0, 16.0)

@@ -68,6 +68,8 @@ ROW = "step 1 loss 2.0\n"
         ("|  | GPU 6: Detected 114 miscompares during the gemm |", "known-warning", "device-test"),
         ("| AICore | 5 | FAIL (EMERGENCY_WARN) |", "known-warning", "device-test"),
         ("[12.1] NVRM: Xid (PCI:0000:3b:00): 63, pid=1, Row Remapper", "known-warning", "device-memory"),
+        ("strict=False: missing 48 keys: ['decoder.layers.0.bias', ...]", "checkpoint-keys-mismatch", ""),
+        ("Some weights of the checkpoint at /data/q were not used when initializing A: ['b']", "checkpoint-keys-mismatch", ""),
         ("WARNING - optimizer state (adam_m, adam_v) is not found in the checkpoint.", "known-warning", "optimizer-state-missing"),
         ("INFO - Start load resume context from checkpoint", "resume", "checkpoint"),
         ("UserWarning: User provided device_type of 'cuda', but CUDA is not available. Disabling", "known-warning", "amp-disabled"),

@@ -1,0 +1,51 @@
+"""Which weights a message about keys of checkpoints names: those of a new head, or of the model's body."""
+
+from __future__ import annotations
+
+import re
+
+from .run import Event
+
+# A new head on a trained body is what fine-tuning does: only these names in a message are no sign of trouble.
+_HEAD = re.compile(
+    r"^(?:(?:model|module|bert|roberta|distilbert|albert|electra|vit|net|encoder|base_model)\.)?"
+    r"(?:classifier|pre_classifier|score|lm_head|qa_outputs|pooler|fc|heads?|cls|class_embed|bbox_embed|box_predictor"
+    r"|mask_predictor|roi_heads|decode_head|logits|vocab_\w+|projector|classification_head|v_head|value_head"
+    r"|summary|seq_relationship|position_ids|embeddings\.position_ids)(?:\.|$)"
+)
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+")
+_NAMES = re.compile(r"[\"']([\w.]+\.[\w.]+)[\"']")
+_LAYER = re.compile(r"(?:^|\.)(?:layers?|blocks?|h|resblocks|encoder|decoder|layer\d)\.(\d+)\.")
+# What is computed anew and not trained, adapters that begin new, and the optimizer's own.
+_NO_WEIGHT = re.compile(
+    r"inv_freq|masked_bias|attn\.bias$|attention\.bias$|position_ids|relative_position_index|num_batches_tracked"
+    r"|_extra_state|lora_|adapter|(?:^|\.)(?:adam_[mv]|moments?[12]?|exp_avg(?:_sq)?)\.|running_(?:mean|var)"
+    r"|[kv]_scale|quant|rotary|base_layer|^base_model\.model\."
+)
+# A model may be taken in part: its encoder alone, its language model alone. The rest is then left over.
+_LEFT_OVER = re.compile(r"unexpected|not used", re.IGNORECASE)
+_PART = re.compile(
+    r"^(?:decoder|encoder|\w*(?:text|vision|visual|image|audio|language)\w*|qformer)\.", re.IGNORECASE
+)
+_LEAST = 2  # weights of layers: one may be one that was replaced
+
+
+def only_head(event: Event) -> bool:
+    """Whether the message names a new head alone."""
+    found = _named(event)
+    return bool(found) and "[:" not in event.text and all(_HEAD.match(n) for n in found)
+
+
+def of_body(event: Event) -> bool:
+    """Whether the message names weights of several of the model's own layers."""
+    over = _LEFT_OVER.search(event.text) is not None
+    found = [
+        n
+        for n in _named(event)
+        if _LAYER.search(n) and not (_NO_WEIGHT.search(n) or _HEAD.match(n)) and not (over and _PART.match(n))
+    ]
+    return len(set(found)) >= _LEAST
+
+
+def _named(event: Event) -> list[str]:
+    return _NAMES.findall(event.text) or _DOTTED.findall(event.text.rpartition(":")[2])
