@@ -38,6 +38,8 @@ _CURVED = frozenset(
     ("exp", "expm1", "exp2", "log", "log1p", "inverse_transform", "clip", "clamp", "relu", "round")
 )
 _OVERLAPS = frozenset(("precision", "recall", "f1", "iou", "dice"))
+_SHARES = frozenset(("accuracy", "error", *_OVERLAPS))
+_OF_TASK = {"kinds": _SHARES, "yes": _SHARES, "reals": frozenset(("mae", "mse", "rmse", "r2"))}
 _CLASSES = 40  # of a program, as many as that are looked for
 _CHANCES = (0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 0.95)
 _CUTS = (*_CHANCES, *(float(np.log(p / (1 - p))) for p in _CHANCES))  # of scores and of chances
@@ -68,20 +70,29 @@ def worked_otherwise(machine: Machine) -> Iterator[Verdict]:
     found = _truth(machine)
     if found is None or not trains(machine) or machine.steps < STEPS // 3:
         return
-    if next(_named(machine), None) is None:
-        return
     task, mark = found
+    asked = {_key(told) for told in _named(machine) if kind_of(told.label) in _OF_TASK[task]}
+    if not asked:
+        return
     wrong: dict[tuple[int, str], list[bool]] = {}
     places: dict[tuple[int, str], _Worked] = {}
     for layout in LAYOUTS[task]:
         first = _figures(machine.source, Numbers(task, layout, 1, mark))
-        second = _figures(machine.source, Numbers(task, layout, 2, mark)) if first else {}
-        for key in first.keys() & second.keys():
-            both = (first[key], second[key])
-            if layout.endswith("two") and both[0].kind not in _OVERLAPS:
+        if first is None:
+            return
+        first = {k: w for k, w in first.items() if all(wrong.get(k, ()))}
+        met = {k for k, w in first.items() if _met_at_once(task, w)}
+        second = (first.keys() - met and _figures(machine.source, Numbers(task, layout, 2, mark))) or {}
+        for key, one in first.items():
+            if layout.endswith("two") and one.kind not in _OVERLAPS:
                 continue  # a share of hits is one of any number of classes
-            wrong.setdefault(key, []).append(_is_other(task, *both))
-            places[key] = both[0]
+            if key in met:
+                wrong.setdefault(key, []).append(False)
+            elif key in second:
+                wrong.setdefault(key, []).append(_is_other(task, one, second[key]))
+                places[key] = one
+        if all(not all(wrong.get(key, (True,))) for key in asked):
+            return  # each is what its name says in some layout: no other one is gone through
     for key, off in wrong.items():
         if all(off):
             one = places[key]
@@ -92,12 +103,22 @@ def worked_otherwise(machine: Machine) -> Iterator[Verdict]:
             yield Verdict("worked-otherwise", one.told.node, why)
 
 
+def _met_at_once(task: str, one: _Worked) -> bool:
+    """Whether a figure is what its name says on some numbers, which is enough but for means over classes."""
+    return not _by_chance(task, one) and any(_near(one.value, way) for way in one.ways)
+
+
+def _by_chance(task: str, one: _Worked) -> bool:
+    """Whether there are so many means of its name that one is met on some numbers by chance."""
+    return task == "kinds" and one.kind in _OVERLAPS
+
+
 def _is_other(task: str, first: _Worked, second: _Worked) -> bool:
     """Whether a figure is none of what its name may say, on either numbers."""
     for one, other in zip(first.ways, second.ways, strict=True):
         hits = (_near(first.value, one), _near(second.value, other))
-        if all(hits) or (any(hits) and not (task == "kinds" and first.kind in _OVERLAPS)):
-            return False  # by chance one of the many means over classes is met on some numbers
+        if all(hits) or (any(hits) and not _by_chance(task, first)):
+            return False
         if task == "reals" and one and other and _near(ratio := first.value / one, second.value / other):
             power = 2 if first.kind == "rmse" else 1
             ratios = (ratio**power, 1 / ratio**power if ratio else 0)
@@ -125,15 +146,21 @@ def _truth(machine: Machine) -> tuple[str, str] | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _figures(source: Script, numbers: Numbers) -> dict[tuple[int, str], _Worked]:
+def _figures(source: Script, numbers: Numbers) -> dict[tuple[int, str], _Worked] | None:
+    """What each figure comes to; None where it takes too long to come to one, as it then does in any layout."""
     machine = Machine(source, numbers=numbers)
     machine.run()
     found: dict[tuple[int, str], _Worked] = {}
     for told in _named(machine):
         worked = _worked(numbers, told, machine)
         if worked is not None:
-            found[getattr(told.node, "lineno", 0), told.label] = worked
-    return found
+            found[_key(told)] = worked
+    return found if found or machine.steps >= 0 else None
+
+
+def _key(told: Told) -> tuple[int, str]:
+    """A figure by the line that tells it and its name."""
+    return getattr(told.node, "lineno", 0), told.label
 
 
 def _named(machine: Machine) -> Iterator[Told]:
