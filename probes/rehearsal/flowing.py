@@ -89,7 +89,7 @@ class Flowing(Statements):
             self.kept_elsewhere |= frozenset(s for t in found for s in t.deps)
         if found:
             self.not_known.add(name or "unknown")
-            made = self.joined_tensors(name or "unknown", found)
+            made = self.joined_tensors(name or "unknown", found, marked=False)
             held = [callee, *given] if isinstance(callee, (Tensor, Unknown)) else given
             made.mark = marks.called(self.machine, name or "unknown", held, named)
             return made
@@ -120,8 +120,8 @@ class Flowing(Statements):
             elif depth and isinstance(one, dict):
                 self.escape(list(one.values())[:64], depth - 1)
 
-    def joined_tensors(self, name: str, found: list[Tensor]) -> Tensor:
-        """A tensor made of several, by something that is done to them."""
+    def joined_tensors(self, name: str, found: list[Tensor], *, marked: bool = True) -> Tensor:
+        """A tensor made of several, by something that is done to them; not `marked`: the caller marks it."""
         made = Tensor(deps=NOTHING)
         if len(found) > 1 and not self.inside_net:
             self.machine.meet(found)
@@ -143,7 +143,8 @@ class Flowing(Statements):
                 made.done = one.done
         made.scale = found[0].scale if len(found) == 1 else 1.0
         made.done = (*made.done[-39:], name)
-        made.mark = mixed(name, *(marks.of_tensor(self.machine, t) for t in found))
+        if marked:
+            made.mark = mixed(name, *[marks.of_tensor(self.machine, t) for t in found])
         made.scalar = all(t.scalar for t in found)
         if not self.graph:
             made.deps = NOTHING
@@ -170,7 +171,7 @@ class Flowing(Statements):
         """Two values, one at least a tensor, and an operator."""
         numbers = [g.number if isinstance(g, Tensor) else g for g in given]
         found = list(self.tensors(given))
-        made = self.joined_tensors(name, found)
+        made = self.joined_tensors(name, found, marked=False)
         made.mark = marks.called(self.machine, name, given, {})
         if len(found) == 1 and len(given) == 2:
             made.scale = _scaled(name, given, found[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,12 +59,12 @@ def of_answer(machine: Machine, net: Net, inputs: tuple[int, ...], place: int) -
 
 def plain(machine: Machine, value: Any) -> Any:
     """A value as part of a mark; each that is not known is one of its own."""
+    if isinstance(value, Tensor):
+        return of_tensor(machine, value)
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, (int, float, np.integer, np.floating)):
         return repr(float(value))  # -1 and -2 have the same hash
-    if isinstance(value, Tensor):
-        return of_tensor(machine, value)
     if isinstance(value, slice):
         return ("slice", *(plain(machine, e) for e in (value.start, value.stop, value.step)))
     if isinstance(value, (list, tuple, dict)) and not is_small_nest(value):
@@ -154,11 +155,18 @@ def _retyped(given: list[Any], named: Named) -> bool:
     return any(_FORMAT.match(a) for a in asked)
 
 
+@lru_cache(maxsize=4096)
 def name_of(name: str) -> str:
     """One name for a function and the class that stands for it, in whichever of the frameworks."""
-    name = re.sub(r"([123])D$", r"\1d", name)
+    name = _axes_small(name)
     name = SAME.get(name, name)
     return FUNCTIONAL.get(name, name)
+
+
+@lru_cache(maxsize=4096)
+def _axes_small(name: str) -> str:
+    """`Conv2D` and `Conv2d` are one."""
+    return re.sub(r"([123])D$", r"\1d", name)
 
 
 def of_loss(machine: Machine, net: Net, given: list[Any], named: Named, made: Any) -> Any:
@@ -199,7 +207,7 @@ def modes_told(net: Net, named: Named) -> list[tuple[str, bool]]:
 def layer(machine: Machine, net: Net, given: list[Any], named: Named, *, modal: bool) -> int:
     """The mark of what a layer of a library gives; Keras asks for the mode at each call."""
     modal = modal and net.home != "keras"
-    name = re.sub(r"([123])D$", r"\1d", net.layer)
+    name = _axes_small(net.layer)
     asked = tuple(plain(machine, g) for g in (*given, *named.values()))
     inner = dict(net.named)
     bent = inner.pop("activation", None) if net.home == "keras" else None

@@ -34,6 +34,13 @@ WHILES = 12
 _NO_NAMES = ("typing", "__future__", "typing_extensions", "collections.abc")
 
 
+_METHODS: dict[type[ast.AST], str] = {}  # kind of node -> the method that knows it
+
+
+def _method(kind: type[ast.AST]) -> str:
+    return _METHODS.setdefault(kind, f"_do_{kind.__name__.lower()}")
+
+
 class Statements(Expressions):
     """Goes through statements. `here`: the one that was begun last."""
 
@@ -49,7 +56,7 @@ class Statements(Expressions):
         """Go through one statement."""
         self.tick()
         self.here = node
-        known = getattr(self, f"_do_{type(node).__name__.lower()}", None)
+        known = getattr(self, _METHODS.get(type(node)) or _method(type(node)), None)
         if known is not None:
             known(node, scope)
 

@@ -193,7 +193,7 @@ def _given_by(machine: Machine, net: Net, given: list[Any], named: Named, node: 
     if machine.modal and net.opaque:
         machine.modal[-1].append((net.layer, net.mode))
     found = list(machine.tensors([*given, *named.values()]))
-    made = machine.joined_tensors(net.layer, found) if found else Tensor(done=(net.layer,))
+    made = machine.joined_tensors(net.layer, found, marked=False) if found else Tensor(done=(net.layer,))
     made.mark = marks.layer(machine, net, given, named, modal=bool(MODAL.match(net.layer)) or net.opaque)
     if machine.graph:
         made.deps = made.deps | frozenset(w.serial for w in net.parameters() if w.trains)
@@ -222,7 +222,7 @@ def function_of(machine: Machine, name: str, given: list[Any], named: Named, nod
             machine.modal[-1].append(("dropout", trains))
     if not found:
         return Unknown(name)
-    made = machine.joined_tensors(name, found)
+    made = machine.joined_tensors(name, found, marked=False)
     made.mark = marks.called(machine, name, given, named)
     if machine.numbers is not None:
         made.number = computed(name, given, named)
