@@ -41,7 +41,8 @@ def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) 
         asks = given.asks_of.get(cause, given.asks)
         good = bool(asks) and all(belief.states.get(s) is State.ABSENT for s in asks)
         if good and not _shows(rules, belief, cause, given):
-            found[cause] = odds + BELOW_HALF / (1.0 + odds)  # what was likelier stays closer to one half
+            # what was likelier stays closer to one half, and below it when it is rounded to percents
+            found[cause] = odds + BELOW_HALF * (0.5 + 0.5 / (1.0 + odds))
     return found
 
 
