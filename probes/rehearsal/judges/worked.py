@@ -147,7 +147,7 @@ def _truth(machine: Machine) -> tuple[str, str] | None:
 
 
 def _figures(source: Script, numbers: Numbers) -> dict[tuple[int, str], _Worked] | None:
-    """What each figure comes to; None where it takes too long to come to one, as it then does in any layout."""
+    """What each figure comes to; None where that takes too long, as it then does in any layout."""
     machine = Machine(source, numbers=numbers)
     machine.run()
     found: dict[tuple[int, str], _Worked] = {}
