@@ -205,17 +205,23 @@ _BATCH_NORM_MODELS = re.compile(
 _OTHER_NORMS = re.compile(r"\b(?:Layer|Group|Instance|RMS)Norm(?:[123]d|alization)?\(")
 
 
-@probe("config:batch_size")
+@probe("config:batch_size|config:global_batch_size")
 def batch_norm_small_batch(view: View, limit: float) -> Finding:
-    """Batch normalisation over fewer than `limit` samples per device."""
+    """Batch normalisation over fewer than `limit` samples per device.
+
+    Where only the batch of all devices is told, no device has more.
+    """
     run = view.run
-    size = number_of(run, "batch_size")
+    key = "batch_size" if "batch_size" in run.settings else "global_batch_size"
+    size = number_of(run, key)
     if size is None:
         return not_recorded("batch_size")
     norm = value_of(run, "normalization_layer")
     joined = any(names.parts_of(s.key)[-1:] == ["sync_bn"] and s.value is True for s in run.raw_settings)
-    setting = run.settings["batch_size"]
+    setting = run.settings[key]
     rest = carried(setting, threshold=limit)
+    if size >= limit and key != "batch_size":
+        return unknown(f"{says(setting)}; the share of a device is not recorded", **rest)
     if size >= limit:
         return absent(f"{size:g} samples per device", **rest)
     if joined:

@@ -9,7 +9,17 @@ import numpy as np
 from ..readers.script import DEFAULT
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
 from ..run import Configured, Run
-from .values import HALF, amp_disabled, carried, not_recorded, number_of, raw_value, says, value_of
+from .values import (
+    HALF,
+    amp_disabled,
+    carried,
+    not_recorded,
+    number_of,
+    of_torchtune,
+    raw_value,
+    says,
+    value_of,
+)
 
 _INITIALISED = re.compile(r"(?i)(?:^|\.)param_init_(?:d?type)$")  # MindFormers: weights are made in it
 _BF16_MODELS = re.compile(
@@ -117,6 +127,7 @@ def pure_bf16_weights(view: View) -> Finding:
     """Weights kept in bf16 without an fp32 copy.
 
     MindFormers makes its parameters in `param_init_type`, and its optimizers update them in that format.
+    torchtune has no mixed precision: what its `dtype` says holds for the weights as well.
     """
     run = view.run
     setting = run.settings["precision"]
@@ -129,6 +140,8 @@ def pure_bf16_weights(view: View) -> Finding:
     kept = run.settings.get("dtype")
     if masters is None and kept is not None and kept.value == "bf16" and _INITIALISED.search(kept.raw):
         return present(f"weights are made and updated in bf16 ({says(kept)})", **carried(kept))
+    if masters is None and setting.raw == "dtype" and of_torchtune(run):
+        return present(f"torchtune makes and updates weights in bf16 ({says(setting)})", **carried(setting))
     if masters is not None and masters.value is False:
         return present(f"bf16 without fp32 master weights ({says(masters)})", **carried(masters))
     if masters is not None:

@@ -16,7 +16,7 @@ _ALIKE = re.compile(
     r"^(?:(?:image|img|pixel|norm|input|data)_)?(?:mean|std)$|^(?:rescale|rescale_factor|to_rgb|bgr_to_rgb"
     r"|channel_order|do_normalize|do_rescale|normalize|tokenizer|tokenizer_name|vocab|vocab_file|label_map)$"
 )
-_NORMALISES = re.compile(r"(?i)normali[sz]e$|standardi[sz]e$")
+_NORMALISES = re.compile(r"(?i)(?:normali[sz]e|standardi[sz]e)(?:image|img|frames?)?$")
 _STEPS = re.compile(r"(?i)pipeline|transform")
 
 
@@ -66,12 +66,14 @@ def splits_normalised_differently(view: View) -> Finding:
                 threshold=str(mine.value),
                 where=(Place(theirs.file, theirs.line), Place(mine.file, mine.line)),
             )
-    typed = [(k, s) for k, leaf, s in _by_split(view) if leaf == "type" and _STEPS.search(s.key)]
-    steps = {side: [s for k, s in typed if k == side] for side in (True, False)}
+    steps: dict[bool, list[tuple[str, Setting]]] = {True: [], False: []}
+    for side, leaf, setting in _by_split(view):
+        if (name := _step_of(leaf, setting)) is not None:
+            steps[side].append((name, setting))
     if all(steps.values()):
-        normal = {k: any(_NORMALISES.search(str(s.value)) for s in found) for k, found in steps.items()}
+        normal = {k: any(_NORMALISES.search(name) for name, _ in found) for k, found in steps.items()}
         if normal[True] != normal[False]:
-            lacking = steps[not normal[True]][0]
+            _, lacking = steps[not normal[True]][0]
             split = "held-out" if normal[True] else "training"
             return present(
                 f"the pipeline of the {split} data has no normalisation, and the other one has",
@@ -80,6 +82,17 @@ def splits_normalised_differently(view: View) -> Finding:
     if pairs:
         return absent(f"{', '.join(sorted(pairs))}: the same for training and held-out data")
     return unknown("the configuration gives no preprocessing for each split")
+
+
+_NUMBERED_STEP = re.compile(r"(?i)(?:pipeline|transform)\w*[.\[]\d+\]?\.([A-Z]\w+)(?:\.|$)")
+
+
+def _step_of(leaf: str, setting: Setting) -> str | None:
+    """The name of a step of a pipeline: `type: Normalize`, or `- NormalizeImage: {mean: ...}` of a list."""
+    if leaf == "type":
+        return str(setting.value) if _STEPS.search(setting.key) else None
+    listed = _NUMBERED_STEP.search(setting.key)
+    return listed.group(1) if listed is not None else None
 
 
 def _by_split(view: View) -> Iterator[tuple[bool, str, Setting]]:

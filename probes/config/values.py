@@ -54,6 +54,11 @@ def not_recorded(key: str) -> Finding:
     return unknown(f"{key.replace('_', ' ')} is not recorded")
 
 
+def of_torchtune(run: Run) -> bool:
+    """Whether a recipe of torchtune trains: it goes on from the weights in its `checkpoint_dir`."""
+    return any(isinstance(s.value, str) and s.value.startswith("torchtune.") for s in run.raw_settings)
+
+
 def raw_value(run: Run, pattern: str) -> tuple[str, Place] | None:
     """The first raw setting whose text is all of this pattern, with its place."""
     for setting in run.raw_settings:

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...engine.model import Place, State
+from ..config.values import number_of
 from ..registry import Finding, absent, place, place_of, present, unknown
 from ..run import Run, Series
 from . import situation, stats
 from .judging import is_mean_of_epochs, on_loss, see, tail_of
 from .shapes import Shape
 
+MANY_CLASSES = 1000  # a vocabulary: the loss of a guess is far above what any trained model has
 COMMON_CLASSES = (*range(2, 11), 20, 50, 100, 1000)
 
 
@@ -339,6 +341,33 @@ def initial_above_chance(run: Run, curve: Shape, ratio: float = 1.5) -> Finding:
     if first > ratio * level:
         doubt = doubt or f"single values scatter by {scatter:.0%}"
     return unknown(f"{words}, but {doubt}") if doubt else absent(words, series=(curve.name,), **seen)
+
+
+@on_loss(8)
+def above_guess_by_accumulation(run: Run, curve: Shape, clear: float = 1.2, usual: float = 0.6) -> Finding:
+    """A loss that falls, stays above a guess to the end, and is a usual one divided by the accumulation.
+
+    A model that is merely bad comes down to a guess within some steps. The sum over the batches that are
+    accumulated, where their mean was to be logged, stays that many times too large.
+    """
+    known = situation.classes(run)
+    parts = number_of(run, "gradient_accumulation_steps")
+    if known is None or known.count < MANY_CLASSES or situation.is_sum(run):
+        return unknown("the loss of a guess among many classes is not known")
+    if parts is None or parts < 2:
+        return unknown("nothing is accumulated, as far as is known")
+    level = situation.chance_loss(run, known.count)
+    start, end = (
+        float(np.median(part)) for part in (curve.y[: curve.count // 4], curve.y[-curve.count // 4 :])
+    )
+    words = (
+        f"{curve.name} goes from {start:.4g} to {end:.4g}; a guess among {known.count} gives {level:.4g}, and"
+        f" {parts:g} batches are accumulated"
+    )
+    seen: dict[str, Any] = {"value": round(end / level, 3), "threshold": clear, "series": (curve.name,)}
+    if float(np.min(curve.y)) < clear * level or end >= start or end / parts > usual * level:
+        return absent(words, **seen)
+    return present(words, where=(place(curve.series, int(curve.index[-1])), place_of(known.setting)), **seen)
 
 
 @on_loss(3)

@@ -452,7 +452,6 @@ def _resumed_inside(run: Run) -> bool:
 FEW_WORDS = (
     30_000  # the least vocabulary of models that are tuned: BERT has 30,522, Llama 32,000, GPT-2 50,257
 )
-_NAMES_MODEL = frozenset(("base_model", "model_name_or_path", "pretrained_model_name_or_path"))
 _OF_TEXTS = frozenset(
     ("sequence_len", "max_seq_length", "cutoff_len", "sample_packing", "chat_template", "block_size")
 )
@@ -461,7 +460,9 @@ _OF_TEXTS = frozenset(
 def _language_model(run: Run) -> str | None:
     """The setting that names a pretrained language model, where others are those of texts; or None."""
     last = {s.key.rpartition(".")[2]: s for s in run.raw_settings}
-    named = next((k for k in sorted(_NAMES_MODEL & last.keys()) if isinstance(last[k].value, str)), None)
+    named = next(
+        (k for k in sorted(situation.NAMES_MODEL & last.keys()) if isinstance(last[k].value, str)), None
+    )
     return named if named is not None and _OF_TEXTS & last.keys() else None
 
 

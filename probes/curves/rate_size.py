@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.model import State
-from ..config.values import number_of, says, value_of
+from ..config.values import number_of, of_torchtune, says, value_of
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
 from . import situation
@@ -75,7 +75,19 @@ def _peak(run: Run) -> tuple[float, str, dict[str, Any]] | None:
         return lr.peak, f"the learning rate reaches {lr.peak:.4g} at step {lr.steps[at]:g}", seen_at(lr, at)
     if setting is None or value is None or (lr is None and _is_factor(run, value)):
         return None
+    if (lr is None or lr.peak == 0) and (peak := _noam_peak(run, value)) is not None:
+        text = f"noam makes a peak of {peak:.3g} of the configured {value:g}"
+        return peak, text, {"where": where(setting)}
     return value, f"the learning rate is configured as {value:g}", {"where": where(setting)}
+
+
+def _noam_peak(run: Run, factor: float) -> float | None:
+    """The largest rate of the schedule `noam`, which multiplies by sizes of its own (Vaswani et al. 2017)."""
+    width, warm = number_of(run, "hidden_size"), number_of(run, "warmup_steps")
+    named = any(isinstance(s.value, str) and s.value.lower().startswith("noam") for s in run.raw_settings)
+    if not named or not width or not warm or width < 1 or warm < 1:
+        return None
+    return float(factor * width**-0.5 * warm**-0.5)
 
 
 _SHRINKS = re.compile(
@@ -141,9 +153,14 @@ _PARTLY = re.compile(
 def _fine_tunes_language(run: Run) -> bool:
     """A trained language model goes on training: its learning rates are ten times smaller."""
     model = str(value_of(run, "model") or "").lower()
+    if of_torchtune(run):
+        return not any("lora" in str(s.value) for s in run.raw_settings if s.key.startswith("model."))
     language = "vocab_size" in run.settings or bool(_LANGUAGE.search(model))
     start = value_of(run, "pretrained")
-    from_hub = "model" in run.settings and run.settings["model"].raw.endswith("name_or_path")
+    from_hub = any(
+        s.key.rpartition(".")[2] in situation.NAMES_MODEL and isinstance(s.value, str) and s.value
+        for s in run.raw_settings
+    )
     adapted = "adapter" in run.settings
     if not adapted and any(_TUNED.search(code) and not _PARTLY.search(code) for code in run.scripts.values()):
         return True
@@ -288,6 +305,33 @@ def not_finite_at_usual_rate(view: View, adam: float, sgd: float) -> Finding:
     return unknown(f"{text}; whether that is much depends on the optimizer, which is not recorded")
 
 
+# Boxes are trained by SGD with 0.02 for 16 images a step, and in proportion for fewer (Detectron; mmdetection
+# has 0.01 for 8, 0.08 for 64). Single-stage detectors use half of it.
+_PER_IMAGE = 0.02 / 16
+_OF_BOXES = re.compile(r"(?i)\brpn|_bbox\b|_box_reg\b|_rpn_|_box\b")
+
+
+@probe("config:learning_rate", "config:global_batch_size")
+def lr_large_for_boxes(view: View, times: float) -> Finding:
+    """A detector is trained with `times` the rate per image that detectors are trained with.
+
+    Recipes are written for eight devices. Where the number of devices is not known their batch is not either.
+    """
+    run = view.run
+    if not any(_OF_BOXES.search(s.raw) for s in run.all_series) or family(run) != "sgd":
+        return unknown("no detector is trained by SGD here, as far as is known")
+    peak, batch = _peak_until_broken(run) or _peak(run), number_of(run, "global_batch_size")
+    if peak is None or not batch:
+        return unknown("rate and batch are not both known")
+    told = "ims_per_batch" in run.settings["global_batch_size"].raw.lower()  # of all devices
+    if not told and "world_size" not in run.facts and "world_size" not in run.settings:
+        return unknown(f"{peak[1]}; on how many devices is not recorded")
+    bound = times * _PER_IMAGE * batch
+    text = f"{peak[1]}, for {batch:g} images a step; detectors are trained with {_PER_IMAGE * batch:.3g}"
+    judged = present if peak[0] >= bound else absent
+    return judged(text, value=peak[0], threshold=bound, **peak[2])
+
+
 _OF_POLICIES = 0.005
 
 
@@ -383,6 +427,10 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
     kind = family(view.run)
     low, high = (limits[kind], limits[kind]) if kind else (min(limits.values()), max(limits.values()))
     name = kind or "any optimizer"
+    theirs = _peak(view.benchmark) if view.benchmark is not None else None
+    if value < low and theirs is not None and abs(theirs[0] - value) <= 0.01 * value:
+        # what both sides have in common is not why one of them stays behind
+        return unknown(f"{text}; the benchmark trains with the same rate", value=value, **rest)
     if value < low and kind is None and lr is None and value >= 0.1 * low and _goes_on(view.run):
         return unknown(
             f"{text}; trained models go on with so little, and the optimizer is not recorded", **rest

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..assembly import names
+from ..config.values import of_torchtune
 from ..run import Configured, Floats, Run, Series
 from . import stats
 from .shapes import Shape, shape
@@ -202,6 +203,7 @@ def bottomless(series: Series) -> str | None:
     return f"{series.name} falls to {low:.4g}, without a floor" if low < -10 * max(1.0, first) else None
 
 
+NAMES_MODEL = frozenset(("base_model", "model_name_or_path", "pretrained_model_name_or_path"))
 _OF_LANGUAGE = re.compile(r"(?i)\blm[ _-]?loss\b")  # Megatron and its relatives
 LEAST_GUESS = math.log(32)  # a model of single letters has about so many: no vocabulary is smaller
 
@@ -214,6 +216,8 @@ def trained_start(run: Run, curve: Shape | None = None) -> str | None:
             return f"{key} is set"
     if any(s.key.endswith("pretrained_model_name_or_path") and s.value for s in run.raw_settings):
         return "a pretrained model is named"
+    if of_torchtune(run):
+        return "torchtune trains models further"
     told = ("weights-newly-initialized",) if own else ("resume", "weights-newly-initialized")
     if any(e.kind in told for e in run.events):
         return "the log says that trained weights were loaded"

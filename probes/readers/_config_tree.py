@@ -83,6 +83,8 @@ _BOOL = {
 }
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
 _FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?")
+# HyperPyYAML (SpeechBrain) names the class that a mapping is given to in its tag: `!new:torch.optim.Adam`
+_TAGGED_CLASS = re.compile(r"!(?:new|name):([A-Za-z_][\w.]*)$")
 # What PyYAML takes for a float: a dot, and a sign in the exponent. "1e-5" and "1.0e5" are text to it.
 _PYYAML_FLOAT = re.compile(
     r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|\.(?:inf|Inf|INF))|\.(?:nan|NaN|NAN)"
@@ -164,6 +166,9 @@ class _Yaml:
         kind = type(event).__name__
         if kind in ("MappingStartEvent", "SequenceStartEvent"):
             node = Node(event.start_mark.line + 1, "map" if kind[0] == "M" else "list")
+            made = _TAGGED_CLASS.match(event.tag or "")
+            if made is not None and node.kind == "map":
+                node.items["_target_"] = Node(node.line, "leaf", made.group(1), text=True)
             self._anchor(event, node)
             self._put(node)
             self.stack.append(node)
@@ -219,6 +224,8 @@ def _scalar(event: Any) -> Node:
     tag = event.tag or ""
     if not event.value and "python/name:" in tag:
         return Node(line, "leaf", tag.rpartition("python/name:")[2])
+    if not event.value and (made := _TAGGED_CLASS.match(tag)) is not None:
+        return Node(line, "leaf", made.group(1))
     if not event.implicit[0] and not tag.endswith((":int", ":float", ":bool", ":null")):
         return Node(line, "leaf", event.value, text=event.style in ("'", '"'))
     value, text = plain(event.value)

@@ -1356,6 +1356,14 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         run([series("eval/loss", [0.5, 0.4, 0.38, 0.37], at[9:40:10]), tested]),
         "test-loss-far-above-eval",
     )
+    add(
+        "summed over what is accumulated",
+        run(
+            [series("train/loss", noisy(rng, 20 + 12 * np.exp(-4 * np.arange(n) / n), 0.02), at)],
+            {"vocab_size": 32000, "gradient_accumulation_steps": 16},
+        ),
+        "loss-above-guess-by-accumulation",
+    )
     left_out = series("train/loss", good[:half], at[:half], absent=at[half:])
     add(
         "column left out",

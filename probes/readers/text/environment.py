@@ -44,7 +44,8 @@ _DEVICE = re.compile(
 _WORLD = re.compile(
     r"world[ _]size\s*(?::|=|is)?\s*(\d{1,6})\b|\busing (\d{1,5}) GPUs\b"
     r"|\bStarting with (\d{1,5}) processes|\bGLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,5})"  # Lightning
-    r"|^\s*Num processes: (\d{1,5})\s*$",  # accelerate
+    r"|^\s*Num processes: (\d{1,5})\s*$"  # accelerate
+    r"|^\s*GPU number: (\d{1,5})\s*$",  # mmengine
     re.IGNORECASE,
 )
 # How many processes a communicator joins: the world, or a part of it.

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from traindoctor.probes.config.splits import splits_normalised_differently
 from traindoctor.probes.registry import View, read
 from traindoctor.probes.run import Event, Run, RunInfo, Setting
 from traindoctor.probes.settings import resolve
@@ -47,6 +48,8 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("fp16-in-use", "unknown", {"lr": 0.1}, {}),
     ("pure-bf16-weights", "present", {"precision": "bf16-true"}, {}),
     ("pure-bf16-weights", "present", {"bf16": True, "master_weights": False}, {}),
+    ("pure-bf16-weights", "present", {"dtype": "bf16", "loss._component_": "torchtune.modules.Loss"}, {}),
+    ("pure-bf16-weights", "unknown", {"dtype": "bf16", "loss._component_": "own.Loss"}, {}),
     ("pure-bf16-weights", "absent", {"precision": "bf16-mixed"}, {}),
     ("pure-bf16-weights", "absent", {"fp16": True}, {}),
     ("pure-bf16-weights", "unknown", {"bf16": True}, {}),
@@ -310,6 +313,8 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("norm-small-batch", "absent", {"batch_size": 64, "norm": "bn"}, {}),
     ("norm-small-batch", "absent", {"batch_size": 2, "norm": "bn", "model.backbone.norm_eval": True}, {}),
     ("norm-small-batch", "unknown", {"batch_size": 2}, {}),
+    ("norm-small-batch", "present", {"SOLVER.IMS_PER_BATCH": 2, "MODEL.RESNETS.NORM": "BN"}, {}),
+    ("norm-small-batch", "unknown", {"SOLVER.IMS_PER_BATCH": 16, "MODEL.RESNETS.NORM": "BN"}, {}),
     ("classes-imbalanced", "present", {"class_counts.a": 1000, "class_counts.b": 20}, {}),
     ("classes-imbalanced", "present", {"class_counts": (1000, 0, 900)}, {}),
     ("classes-imbalanced", "absent", {"class_counts": (1000, 800, 900)}, {}),
@@ -451,6 +456,22 @@ def test_as_few_samples_as_in_the_benchmark_are_no_reason(theirs: int, expected:
     mine, other = written({"num_train": 200}), written({"num_train": theirs})
 
     assert reading("settings", "train-samples-few", mine, other).state == expected
+
+
+@pytest.mark.parametrize(
+    ("held_out", "expected"),
+    [("NormalizeImage.mean", "present"), ("CropImage.size", "absent"), ("", "unknown")],
+)
+def test_steps_of_a_pipeline_that_are_named_by_their_key(held_out: str, expected: str) -> None:
+    """PaddleClas lists its steps as mappings of one key: both sides have to normalise, or none."""
+    side = "DataLoader.{}.transform_ops."
+    told: dict[str, Any] = {side.format("Train") + "0.CropImage.size": 224}
+    if held_out:
+        told[side.format("Train") + "0.DecodeImage.to_rgb"] = True
+        told[side.format("Eval") + "0.DecodeImage.to_rgb"] = True
+        told[side.format("Eval") + f"1.{held_out}"] = 224
+
+    assert splits_normalised_differently(View(written(told))).state == expected
 
 
 @pytest.mark.parametrize(("steps", "expected"), [(10_000, "unknown"), (60, "present")])

@@ -78,6 +78,7 @@ def test_every_symptom_can_be_absent() -> None:
 
     # These speak of runs whose loss is NaN, or ends by guessing, and are unknown else.
     apart = {"loss-not-finite-in-first-epoch", "thrown-to-guessing", "nan-never-right"}
+    apart |= {"loss-above-guess-by-accumulation"}  # of a language model whose batches are accumulated: below
     assert {s.id for s in zoo.symptoms()} - absent == apart
 
 
@@ -170,6 +171,18 @@ def test_a_language_model_below_a_guess_among_letters_was_trained_before() -> No
 
     assert zoo.state(run([replace(flat, raw="lm loss")]), "loss-flat-from-start") is State.UNKNOWN
     assert zoo.state(run([flat]), "loss-flat-from-start") is State.PRESENT
+
+
+def test_a_loss_that_is_summed_over_what_is_accumulated() -> None:
+    """Below a guess, or above one after the division as well: it is no sum. It needs accumulation."""
+    told = {"vocab_size": 32000, "gradient_accumulation_steps": 4}
+    name = "loss-above-guess-by-accumulation"
+    curve = 14.0 + 16.0 * np.exp(-np.arange(60) / 20.0)
+
+    assert zoo.state(run([series("train/loss", curve)], told), name) is State.PRESENT
+    assert zoo.state(run([series("train/loss", curve / 4)], told), name) is State.ABSENT
+    assert zoo.state(run([series("train/loss", curve * 3)], told), name) is State.ABSENT
+    assert zoo.state(run([series("train/loss", curve)], {"vocab_size": 32000}), name) is State.UNKNOWN
 
 
 def test_a_run_that_resumed_itself_began_untrained() -> None:

@@ -13,7 +13,7 @@ from traindoctor.probes.curves import rate_course, rate_size
 from traindoctor.probes.registry import View
 from traindoctor.probes.run import Event, Run, Series
 
-from .._build import run, series
+from .._build import run, series, written
 from .._read import present, reading, symptoms
 
 N = 200
@@ -57,6 +57,13 @@ RESUME = (Event("resume", "log.txt", 100, step=101.0),)
 JUMP = np.where(T < 100, COSINE, 1e-3)
 AGAIN = np.where((T >= 70) & (T < 90), 1e-4, CONSTANT)  # warms up a second time
 SAVED = (Event("resume", "log.txt", 101, step=100.0),)  # after the row of its step, in line 100
+NOAM = {"optimizer": "adam", "lr_scheduler": "noam", "hidden_size": 512, "warmup_steps": 8000}
+
+
+def detector(rate: float, settings: dict[str, Any]) -> Run:
+    return written({"lr": rate, "momentum": 0.9, **settings}, [series("train/loss/rpn_cls", CONSTANT)])
+
+
 FIRST = lr([1e-3, 5e-4, 2e-4])
 
 LATE = np.where(T < 10, 1e-4, 0.5)
@@ -178,6 +185,13 @@ CASES: list[tuple[str, str, Run]] = [
         run(settings={"learning_rate": 5e-7, "optimizer": "adamw", "model": "llama", "pretrained": True}),
     ),
     ("lr-very-small", "absent", run(settings={"learning_rate": 1e-3, "optimizer": "sgd"})),
+    ("lr-very-small", "present", made(np.zeros(N), {**NOAM, "learning_rate": 1e-4})),
+    ("lr-very-small", "absent", made(np.zeros(N), {**NOAM, "learning_rate": 2.0})),
+    ("lr-large-for-boxes", "present", detector(0.02, {"batch_size": 2, "world_size": 1})),
+    ("lr-large-for-boxes", "present", detector(0.02, {"SOLVER.IMS_PER_BATCH": 2})),
+    ("lr-large-for-boxes", "absent", detector(0.02, {"batch_size": 2, "world_size": 8})),
+    ("lr-large-for-boxes", "unknown", detector(0.02, {"batch_size": 2})),
+    ("lr-large-for-boxes", "unknown", run(settings={"lr": 0.02, "SOLVER.IMS_PER_BATCH": 2, "momentum": 0.9})),
     ("lr-very-small", "unknown", run(settings={"learning_rate": 1e-5})),
     ("lr-very-small", "unknown", made((T[:12] + 1) * 1e-9, {"optimizer": "adam"})),
     ("lr-decays-too-early", "present", made(TOO_EARLY, {"lr_scheduler": "cosine"})),
@@ -280,6 +294,15 @@ def test_all_symptoms_have_three_states_here() -> None:
     covered = {(s, state) for s, state, _ in CASES}
 
     assert {(s, t) for s in symptoms("learning_rate") for t in ("present", "absent", "unknown")} <= covered
+
+
+def test_a_rate_that_the_benchmark_has_is_no_reason() -> None:
+    """What both sides have in common is not why one of them stays behind."""
+    mine = run(settings={"learning_rate": 1e-8, "optimizer": "adam"})
+    other = run(settings={"learning_rate": 1e-3, "optimizer": "adam"})
+
+    assert reading("learning_rate", "lr-very-small", mine, mine).state is State.UNKNOWN
+    assert reading("learning_rate", "lr-very-small", mine, other).state is State.PRESENT
 
 
 HEALTHY = {

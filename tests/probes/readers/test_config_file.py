@@ -80,6 +80,22 @@ def test_unknown_tags_become_plain_data(tmp_path: Path) -> None:
     assert values(content) == {"act": "torch.nn.ReLU", "cfg.lr": 0.5, "t": (1, 2)}
 
 
+def test_classes_in_tags_are_read(tmp_path: Path) -> None:
+    """HyperPyYAML names in its tag which class a mapping is given to."""
+    text = "opt: !name:torch.optim.Adadelta\n  rho: 0.95\nact: !name:torch.nn.GELU\n"
+    text += "x: !new:a.B {n: 1}\nr: !ref <lr>\n"
+    content = read(tmp_path, "hyperparams.yaml", text)
+
+    assert values(content) == {
+        "opt._target_": "torch.optim.Adadelta",
+        "opt.rho": 0.95,
+        "act": "torch.nn.GELU",
+        "x._target_": "a.B",
+        "x.n": 1,
+        "r": "<lr>",
+    }
+
+
 def test_duplicate_keys_are_noted_and_the_last_counts(tmp_path: Path) -> None:
     """YAML and JSON keep the last of two equal keys, and a note names both lines."""
     for name, text in (("a.yaml", "lr: 1\nlr: 2\n"), ("b.json", '{"lr": 1,\n"lr": 2}')):
