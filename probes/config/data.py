@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from ...engine.model import Place, State
 from .. import settings as names
+from ..curves import situation
 from ..registry import Finding, View, absent, present, probe, unknown
-from ..run import Configured
+from ..run import Configured, Setting
 from .values import carried, not_recorded, number_of, says, value_of
+
+LONGEST_NAME = 40  # longer ones are the template itself
+
+
+def _last(setting: Setting) -> str:
+    return setting.key.rpartition(".")[2]
 
 
 @probe("config:shuffle")
@@ -69,3 +78,47 @@ def classes_imbalanced(view: View, ratio: float) -> Finding:
     if value >= ratio and most > 0:
         return present(text, value=value, threshold=ratio, where=where)
     return absent(text, value=value, threshold=ratio, where=where)
+
+
+@probe()
+def padding_counted(view: View) -> Finding:
+    """Labels of padding are kept: `ignore_pad_token_for_loss` of the examples of transformers is off."""
+    told = next((s for s in view.run.raw_settings if _last(s) == "ignore_pad_token_for_loss"), None)
+    if told is None or not isinstance(told.value, bool):
+        return unknown("nothing says whether padding counts in the loss")
+    padded = next((s for s in view.run.raw_settings if _last(s) == "pad_to_max_length"), None)
+    where = (Place(told.file, told.line),)
+    if told.value:
+        return absent(f"{told.key} = true", where=where)
+    filled = padded is not None and padded.value is True
+    more = f", and every sample is filled up ({padded.key} = true)" if padded is not None and filled else ""
+    return present(f"{told.key} = false: the loss counts padding{more}", where=where)
+
+
+# Templates that LLaMA-Factory, Unsloth and others have for one family of models. Those of many (alpaca,
+# vicuna, chatml, default) fit any model that is tuned with them; that of Mistral is nearly that of Llama 2.
+_FAMILIES = {f: f for f in ("llama", "qwen", "gemma", "glm", "baichuan", "phi", "deepseek", "falcon", "yi")}
+_FAMILIES |= {"tinyllama": "llama", "codellama": "llama", "mistral": "llama", "mixtral": "llama"}
+_FAMILIES |= {"codeqwen": "qwen", "codegemma": "gemma", "intern": "internlm", "internlm": "internlm"}
+_FAMILIES |= {"chatglm": "glm"}
+
+
+def _families(text: str) -> set[str]:
+    words = re.split(r"[^a-z]+", text.lower().rpartition("/")[2])
+    return {_FAMILIES[w] for w in words if w in _FAMILIES}
+
+
+@probe()
+def template_of_another_model(view: View) -> Finding:
+    """The template that conversations are written in belongs to another family than the model."""
+    told = {_last(s): s for s in view.run.raw_settings if isinstance(s.value, str) and s.value}
+    template = next((told[k] for k in ("template", "chat_template") if k in told), None)
+    model = next((told[k] for k in sorted(situation.NAMES_MODEL & told.keys())), None)
+    if template is None or model is None or len(str(template.value)) > LONGEST_NAME:
+        return unknown("model and template are not both named")
+    theirs, mine = _families(str(template.value)), _families(str(model.value))
+    words = f"{template.key} = {template.value}, and {model.key} = {model.value}"
+    where = (Place(template.file, template.line), Place(model.file, model.line))
+    if not theirs or not mine:
+        return unknown(f"{words}: not both tell a family")
+    return absent(words, where=where) if theirs & mine else present(words, where=where)

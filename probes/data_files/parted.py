@@ -56,12 +56,12 @@ def groups_across_splits(data: DataSet, view: View, share: float, rows: float, l
                     continue
                 part, of = met
                 if part >= share:
-                    whose = f"{part:.0%} of the {many(of, 'group')} that {one.name} tells in {said_of(held)}"
+                    whose = f"{part:.0%} of the {many(of, 'group')} by {one.name} in {said_of(held)}"
                     why = f"{whose} have rows in the training data too: split by row, not by {one.name}"
                     where = (Place(held.files[0]), Place(train.files[0]))
                     return present(why, value=part, threshold=share, where=where)
                 if part == 0 and train.whole and held.whole:
-                    clean = f"no group that {one.name} tells stands in training and evaluation"
+                    clean = f"no group by {one.name} stands in training and evaluation"
     if clean:
         return absent(clean, value=0)
     return unknown("no column tells whom rows are about in both training and evaluation data, several each")

@@ -17,7 +17,7 @@ _CALLED = """
 path file filename file_name filepath file_path image image_path image_file image_name image_id img img_path
 img_name audio audio_path audio_file audio_filepath wav wav_path recording
 """
-_COLUMNS = frozenset(_CALLED.split())
+COLUMNS = frozenset(_CALLED.split())
 _SHOWN = 20
 _LISTS = 200
 _MOST_TEXT = 64 * 1024**2
@@ -28,7 +28,7 @@ _WORD = re.compile(r"[A-Za-z]")
 
 def of(names: Sequence[str]) -> Named | None:
     """Return what gathers the names of files in a table; None where no column is called so."""
-    at = next((i for i, n in enumerate(names) if n.strip().lower() in _COLUMNS), None)
+    at = next((i for i, n in enumerate(names) if n.strip().lower() in COLUMNS), None)
     if at is not None:
         return Named(at)
     at = next((i for i, n in enumerate(names) if n.strip().lower() == "id"), None)

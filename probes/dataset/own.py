@@ -12,7 +12,19 @@ from .model import Bounds, DataSet
 from .naming import ARRAYS, LINES, RECORDS, TABLES
 
 FOLDERS = frozenset(
-    ["data", "dataset", "datasets", "batches", "dumped_batches", "input_dump", "training_data", "train_data"]
+    [
+        *(
+            "data",
+            "dataset",
+            "datasets",
+            "batches",
+            "dumped_batches",
+            "input_dump",
+            "training_data",
+            "train_data",
+        ),
+        *("annotations", "split", "splits"),
+    ]
 )
 _COUNTS = frozenset({"step", "global_step", "iter", "iteration", "epoch", "batch", "update"})
 _NAMES = frozenset({"manifest", "dataset", "data", "batch", "labels", "inputs"})

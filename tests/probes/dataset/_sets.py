@@ -101,6 +101,18 @@ def visits(parted: bool, key: str = "patient_id", more: str = "bp") -> Build:
     return build
 
 
+def copies(parted: bool) -> Build:
+    """Four copies each of 60 pictures, split by picture or by copy."""
+
+    def build(root: Path) -> None:
+        rows = [[f"leaf_{n}_aug{k}.jpg", n % 2] for n in range(60) for k in range(4)]
+        mine = [n < 48 if parted else k < 3 for n in range(60) for k in range(4)]
+        for name, some in (("train", mine), ("val", [not m for m in mine])):
+            csv(root / f"{name}.csv", ("filename", "label"), compress(rows, some))
+
+    return build
+
+
 def chats(
     edit: Callable[[list[list[dict[str, Any]]]], object] = lambda _: None, form: str = "messages"
 ) -> Build:
@@ -255,6 +267,8 @@ CASES: Sequence[tuple[str, Build, State]] = [
     ("groups-across-splits", visits(parted=False, key="Subject"), P),
     ("groups-across-splits", visits(parted=True), A),
     ("groups-across-splits", visits(parted=False, key="user_id", more="item_id"), U),
+    ("groups-across-splits", copies(parted=False), P),
+    ("groups-across-splits", copies(parted=True), A),
     ("groups-across-splits", plain, U),
     ("chats-malformed", chats(empty_answers), P),
     ("chats-malformed", chats(misspelt), P),
