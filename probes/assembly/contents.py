@@ -11,7 +11,7 @@ from typing import cast
 
 from ..dataset.own import holds_samples
 from ..files import RunFile
-from ..readers import Reader, csv_log, msprobe_monitor
+from ..readers import Reader, csv_log, model_card, msprobe_monitor
 from ..run import FileContent
 from . import kinds
 
@@ -24,6 +24,7 @@ READERS = (
     "mlflow_store",
     "sqlite_log",
     "hf_trainer",
+    "model_card",
     "data_list",
     "jsonl",
     "json_log",
@@ -144,7 +145,8 @@ def _no_collection() -> Iterator[None]:
 
 
 def _read(file: RunFile, asked: list[Reader]) -> tuple[FileContent | None, str | None]:
-    passed = kinds.passed_over(file.name, file.suffix)
+    card = file.name == "README.md" and file.size > 0  # prose, but for the cards that a trainer writes
+    passed = None if card else kinds.passed_over(file.name, file.suffix)
     if passed is not None:
         return None, passed or None
     if file.size == 0:
@@ -154,7 +156,7 @@ def _read(file: RunFile, asked: list[Reader]) -> tuple[FileContent | None, str |
     try:
         if holds_samples(file):
             return None, "data table"
-        for reader in asked:
+        for reader in [r for r in asked if r.FORMAT == model_card.FORMAT] if card else asked:
             if reader.sniff(file):
                 return reader.read(file), None
     except OSError as error:
@@ -163,7 +165,7 @@ def _read(file: RunFile, asked: list[Reader]) -> tuple[FileContent | None, str |
         return None, f"damaged: {str(error)[:120] or type(error).__name__}"
     except Exception as error:  # one reader's bug costs one file, said in the report
         return None, f"reader error: {type(error).__name__}: {str(error)[:120]}"
-    return None, _unread(file)
+    return None, None if card else _unread(file)
 
 
 def _unread(file: RunFile) -> str:
