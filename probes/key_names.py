@@ -16,7 +16,7 @@ _HEAD = re.compile(
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+")
 _NAMES = re.compile(r"[\"']([\w.]+\.[\w.]+)[\"']")
 _LAYER = re.compile(r"(?:^|\.)(?:layers?|blocks?|h|resblocks|encoder|decoder|layer\d)\.(\d+)\.")
-# What is computed anew and not trained, adapters and ties to another model that begin new, and the optimizer's own.
+# What is computed anew and not trained, adapters and cross attention that begin new, and the optimizer's own.
 _NO_WEIGHT = re.compile(
     r"inv_freq|masked_bias|attn\.bias$|attention\.bias$|position_ids|relative_position_index|num_batches_tracked"
     r"|_extra_state|lora_|adapter|(?:^|\.)(?:adam_[mv]|moments?[12]?|exp_avg(?:_sq)?)\.|running_(?:mean|var)"

@@ -70,6 +70,11 @@ def test_how_much_of_the_data_is_left_out(text: str, expected: str) -> None:
         ("missing keys: ['layers.0.rotary_emb.inv_freq', 'layers.1.rotary_emb.inv_freq']", "absent"),
         ("missing keys: ['layers.0.q.lora_A.weight', 'layers.1.q.lora_A.weight']", "absent"),
         ("size mismatch for head.weight: copying", "absent"),
+        (
+            "newly initialized: ['h.0.crossattention.c_attn.weight', 'h.1.crossattention.c_attn.weight']",
+            "absent",
+        ),
+        ("newly initialized: ['layer.0.attention.q.weight', 'layer.0.attention.k.weight']", "present"),
     ],
 )
 def test_weights_of_layers_that_stand_on_one_side(text: str, expected: str) -> None:
