@@ -54,6 +54,7 @@ EventKind = Literal[
     "token-length",  # "Token indices sequence length is longer than"
     "data-warning",  # missing, corrupt or truncated data files, images, labels
     "known-warning",  # any other warning with a known meaning; `data` says which
+    "worked-out",  # nobody said it: a reader worked it out of figures; `data` says what
     "eval",  # an evaluation was done
     "exit",  # value = exit code
 ]

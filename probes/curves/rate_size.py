@@ -377,7 +377,9 @@ def _goes_on(run: Run) -> bool:
     return "pretrained" in run.settings or any("from_pretrained(" in text for text in run.scripts.values())
 
 
-_LOADS_MODEL = re.compile(r"Model\w*\.from_pretrained\(")
+_LOADS_MODEL = re.compile(
+    r"(?<![\w.])(?!\w*(?:Token|Processor|Config|Extractor|Scheduler))[A-Z]\w*\.from_pretrained\("
+)
 
 
 _LANGUAGE_MODEL = re.compile(r"LM\w*\.from_pretrained\(")

@@ -101,6 +101,58 @@ def batches_of_other_scale(view: View, ratio: float) -> Finding:
     return absent(f"{len(pairs)} inputs of the first batch have the benchmark's range", threshold=ratio)
 
 
+_SAME = 1e-5  # relative: figures of one batch, worked out by two devices
+
+
+def _by_step(run: Run, side: str) -> list[tuple[float, ...]]:
+    """The figures of the first input of each batch of the lowest rank, in the order of steps."""
+    found: dict[int, dict[int, tuple[float, ...]]] = {}
+    for file in run.dump_files:
+        step = numbered(file, "step")
+        if file.name != "dataset.json" or file.size > MAX_JSON or step is None:
+            continue
+        if side == "run" and roles.of(file.path) == "benchmark":
+            continue
+        try:
+            first = next(_leaves(json.loads(file.read_text()), ""), None)
+        except (OSError, ValueError, RecursionError):
+            continue
+        if first is not None:
+            told = tuple(first[1].get(k, 0.0) for k in ("max", "min", "mean", "norm"))
+            found.setdefault(numbered(file, "rank") or 0, {})[step] = told
+    steps = found[min(found)] if found else {}
+    return [steps[s] for s in sorted(steps)]
+
+
+def _one(mine: tuple[float, ...], theirs: tuple[float, ...]) -> bool:
+    size = max(map(abs, mine))
+    return all(
+        math.isclose(a, b, rel_tol=_SAME, abs_tol=_SAME * size) for a, b in zip(mine, theirs, strict=True)
+    )
+
+
+@probe()
+def batches_in_other_order(view: View, least: int) -> Finding:
+    """At least `least` of the first batches are batches of the benchmark, most of them of another step."""
+    mine = _by_step(view.run, "run")
+    theirs = _by_step(view.benchmark, "benchmark") if view.benchmark is not None else []
+    if min(len(mine), len(theirs)) < least or len({m[3] for m in mine}) < least:
+        return unknown("no figures of several first batches (msprobe config_check) lie on both sides")
+    moved = [
+        (n, at)
+        for n, one in enumerate(mine)
+        if (at := next((k for k, other in enumerate(theirs) if _one(one, other)), None)) is not None
+    ]
+    apart = [(n, at) for n, at in moved if n != at]
+    words = f"{len(moved)} of {len(mine)} first batches are among the benchmark's"
+    if len(apart) >= max(least, len(moved) / 2):
+        n, at = apart[0]
+        return present(
+            f"{words}, {len(apart)} of them at another step (batch {n} is its batch {at})", value=len(apart)
+        )
+    return absent(f"{words}, {len(apart)} at another step", value=len(apart))
+
+
 @probe()
 def weights_of_other_scale(view: View, ratio: float) -> Finding:
     """Before the first step more than half of the weights have a norm off the benchmark's by `ratio`."""

@@ -1293,6 +1293,12 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
     falls = np.concatenate([np.full(30, 2.0**16), 2.0 ** np.arange(15, -1, -1.0), np.ones(n)])
     alarm = np.concatenate([np.zeros(30), np.ones(n + 16)])
     here = np.arange(1, len(falls) + 1, dtype=np.float64)
+    counts = np.where(np.arange(n) % 37 == 36, 0.0, 1500.0)
+    add(
+        "nothing of a sample counts",
+        run([series("label_tokens", counts, at[:n] if len(at) >= n else None, raw="label_tokens")]),
+        "steps-without-labels",
+    )
     add(
         "scale collapses",
         run([series("loss_scale", falls, here), series("overflow", alarm, here)]),

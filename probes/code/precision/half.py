@@ -261,6 +261,19 @@ def pure_bf16(view: View) -> Finding:
     )
 
 
+def _trains(source: Script, made: ast.Call) -> bool:
+    """Whether the parameters of what a call makes are those that some optimizer is given."""
+    names = {
+        t.id
+        for a in source.of(ast.Assign)
+        if any(n is made for n in of(a.value, ast.Call))
+        for t in a.targets
+        if isinstance(t, ast.Name)
+    }
+    owners = {source.owner(c) for c in source.named("parameters", "trainable_params", "named_parameters")}
+    return bool(names & owners)
+
+
 def _pure_bf16(source: Script) -> Finding | None:
     if not source.backwards:
         return None
@@ -270,7 +283,10 @@ def _pure_bf16(source: Script) -> Finding | None:
         made = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call)
         made = made and owner.split("(")[0] in {n.lower() for n in source.classes}
         whole = (
-            made or last_name(call.func) == "set_default_dtype" or any(w in owner for w in ("model", "net"))
+            made
+            or last_name(call.func) == "set_default_dtype"
+            or any(w in owner for w in ("model", "net"))
+            or ("from_pretrained(" in owner and _trains(source, call))
         )
         if whole and ("torch.bfloat16" in text or last_name(call.func) == "bfloat16"):
             return at(source, call, "the parameters themselves are bf16, without fp32 master copies")

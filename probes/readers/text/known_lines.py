@@ -78,6 +78,13 @@ _KNOWN = (
         + rb"\)",
         rb"epoch: \1 step: \2 loss: \3 overflow: \4 loss_scale: \5",
     ),
+    # "valid tokens 1210 / 4096": how many count in the loss, not a figure of the validation
+    _known(
+        b" tokens",
+        rb"\b(?:valid|effective|supervised|unmasked|label|target|loss) tokens?(?=[ :=]{1,9}\d)"
+        rb"(?:([ :=]{1,9}\d+) ?/ ?\d+)?",
+        lambda m: b"label_tokens" + (m.group(1) or b""),
+    ),
     # CycleGAN and pix2pix in PyTorch, and what is built on them (util/visualizer.py)
     _known(b"(epoch: ", rb"^(\(epoch: \d+, iters: \d+, time: [\d.]+(?:, data: [\d.]+)?\))(.*)$", _terms),
     # Marian NMT. Its validation sums the cross-entropy over sentences, training means it over words.

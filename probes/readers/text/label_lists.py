@@ -37,3 +37,24 @@ def all_masked(data: bytes, file: str) -> tuple[Event, ...]:
         return ()
     text = "every label of the sample that is printed is -100: none counts"
     return (Event("known-warning", file, found, text=text, data="all-labels-masked"),)
+
+
+_TOLD = re.compile(
+    rb"\b(?:valid|effective|supervised|unmasked|label|labell?ed|target|loss)[ _]tokens?[\"']?"
+    rb"[ :=]{1,9}(\d{1,12})\b(?![.\d])",
+    re.IGNORECASE,
+)
+FEW = 10  # counts, most of them above none
+
+
+def none_counted(data: bytes, file: str, rank: int | None) -> tuple[Event, ...]:
+    """The event of a log that counts the tokens of the loss at each step, and at some of them counts none."""
+    if b"oken" not in data[:LOOK]:
+        return ()
+    counts = [(int(m[1]), m.start()) for m in _TOLD.finditer(data)]
+    empty = [at for count, at in counts if not count]
+    if len(counts) < FEW or not empty or len(empty) > len(counts) / 2:
+        return ()
+    text = f"{len(empty)} of {len(counts)} steps count no token in the loss"
+    line = data.count(b"\n", 0, empty[0]) + 1
+    return (Event("worked-out", file, line, rank=rank, text=text, data="steps-without-labels"),)

@@ -108,6 +108,7 @@ def complete(rng: np.random.Generator) -> zoo.Run:
         series("activation/relu", np.full(n, 0.4), at, raw="dead/relu"),
         series("loss_scale", np.where(at < 100, 65536.0, 131072.0), at),
         series("overflow", np.zeros(n), at),
+        series("label_tokens", np.full(n, 900.0), at, raw="label_tokens"),
         *(series(f"grad_norm/layers.{k}", zoo.noisy(rng, np.full(n, 0.5), 0.2), at) for k in range(5)),
     ]
     settings = {"max_grad_norm": 1.0, "precision": "fp16", "pretrained": False, "class_counts": (50, 60, 55)}

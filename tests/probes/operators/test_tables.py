@@ -10,12 +10,23 @@ import pytest
 
 from traindoctor.engine.load import load_rules
 from traindoctor.probes.assembly.assemble import open_run
-from traindoctor.probes.operators import checks, ckpt_compare, config_check, dumps, falls, layers, origins
+from traindoctor.probes.operators import (
+    checks,
+    ckpt_compare,
+    config_check,
+    dumps,
+    falls,
+    layers,
+    origins,
+    standing,
+)
 from traindoctor.probes.readings import readings
 from traindoctor.probes.registry import probes_of
 
 PROBES = {
-    p for m in (checks, ckpt_compare, config_check, dumps, falls, layers, origins) for p in probes_of(m)
+    p
+    for m in (checks, ckpt_compare, config_check, dumps, falls, layers, origins, standing)
+    for p in probes_of(m)
 }
 SYMPTOMS = [s for s in load_rules().symptoms.values() if s.probe in PROBES]
 LOG = "".join(f"step {s} loss {1 + 1 / (s + 1):.4f}\n" for s in range(120))
@@ -366,3 +377,50 @@ def test_a_table_of_msit(tmp_path: Path, cosines: list[float], found: list[str])
     ]
     (tmp_path / "msit_cmp_report_1.csv").write_text(MSIT + "".join(rows))
     assert states(tmp_path, "operator-compare-bad", "operator-cosine-falls") == found
+
+
+BATCHES = [
+    (2.61, -2.1, 0.01, 388.1),
+    (2.55, -2.0, 0.02, 391.7),
+    (2.7, -2.2, 0.0, 379.4),
+    (2.4, -2.3, 0.03, 385.2),
+]
+
+
+@pytest.mark.parametrize(
+    ("order", "state"),
+    [((2, 0, 3, 1), "present"), ((0, 1, 2, 3), "absent"), ((0, 1), "unknown")],
+)
+def test_first_batches_in_another_order(tmp_path: Path, order: tuple[int, ...], state: str) -> None:
+    """What config_check recorded of several steps."""
+    for side, steps in (("a", order), ("b", range(4))):
+        for step, at in enumerate(steps):
+            place = tmp_path / side / "dataset" / f"step{step}" / "rank0"
+            place.mkdir(parents=True)
+            told = dict(zip(("max", "min", "mean", "norm"), BATCHES[at], strict=True))
+            (place / "dataset.json").write_text(json.dumps({"args": {"0": told}}))
+
+    assert states(tmp_path / "a", "first-batches-in-other-order", benchmark=tmp_path / "b") == [state]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "after", "steps", "state"),
+    [
+        ("torch.bfloat16", 45.254833, 4, "present"),
+        ("torch.bfloat16", 45.254911, 4, "absent"),
+        ("torch.bfloat16", 45.254833, 2, "unknown"),
+        ("torch.float32", 45.254833, 4, "unknown"),
+    ],
+)
+def test_weights_that_an_update_leaves(
+    tmp_path: Path, dtype: str, after: float, steps: int, state: str
+) -> None:
+    """What the monitor kept before and after each update, of a weight that has a gradient."""
+    place = tmp_path / "Feb11_09-10-22-rank0-1a2b3c4d"
+    place.mkdir()
+    for kind, norm in (("param_origin", 45.254833), ("param_updated", after), ("grad_reduced", 0.2)):
+        rows = "".join(f'0,w,{n},-1.0,1.0,0.1,{norm},0,0.0,"[2048]",{dtype}\n' for n in range(steps))
+        header = "vpp_stage,name,step,min,max,mean,norm,nans,zeros,shape,dtype\n"
+        (place / f"{kind}_0-99.csv").write_text(header + rows)
+
+    assert states(tmp_path, "half-weights-stand") == [state]
