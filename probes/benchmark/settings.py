@@ -345,7 +345,8 @@ def pretrained_differs(view: View) -> Finding:
     return present(told_sides(found), **rest) if differs else absent(told_sides(found), **rest)
 
 
-def _versions(run: Run) -> dict[str, str]:
+def versions_of(run: Run) -> dict[str, str]:
+    """The versions of libraries that a run records, by their names."""
     found = {k[len("version:") :]: str(v) for k, v in run.facts.items() if k.startswith("version:")}
     for key, value in run.facts.items():
         match = re.fullmatch(r"(\w+)_version", key)
@@ -359,7 +360,7 @@ def versions_differ(view: View) -> Finding:
     """A library is recorded on both sides in two versions."""
     if view.benchmark is None:
         return unknown("needs a benchmark run (--benchmark)")
-    mine, theirs = _versions(view.run), _versions(view.benchmark)
+    mine, theirs = versions_of(view.run), versions_of(view.benchmark)
     common = sorted(mine.keys() & theirs.keys())
     if not common:
         return unknown("no library's version is recorded on both sides")

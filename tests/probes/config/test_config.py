@@ -377,7 +377,12 @@ def test_all_symptoms_of_settings_have_three_states_here() -> None:
     covered = {(s, state) for s, state, *_ in CASES}
     apart = {"setting-overridden", "initial-weights-by-hand"}  # these have tests of their own
     apart |= {"fine-tuning-from-nothing", "resumed-without-moments", "early-checkpoint-scored"}
-    apart |= {"model-constants-not-those-of-weights", "other-tying-than-weights"}
+    apart |= {
+        "model-constants-not-those-of-weights",
+        "other-tying-than-weights",
+        "asked-without-template",
+        "converted-inputs-unlike",
+    }
     missing = {
         (s, state)
         for s in symptoms("settings")
