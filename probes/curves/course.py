@@ -333,8 +333,8 @@ def _swing(curve: Shape) -> tuple[float, str]:
 @on_loss(30)
 def noisy(run: Run, curve: Shape, noise: float = 0.3) -> Finding:
     """One point scatters by `noise` of the level, and by more than the whole fall of the loss."""
-    if situation.objective(run):
-        return unknown(str(situation.objective(run)))
+    if reason := situation.objective(run) or situation.diffuses(run):
+        return unknown(reason)
     scatter = stats.noise(curve.y)
     middle = max(abs(float(np.median(curve.y))), 1e-300)
     seen: dict[str, Any] = {"value": round(scatter / middle, 3), "threshold": noise, "series": (curve.name,)}

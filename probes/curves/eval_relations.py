@@ -77,6 +77,8 @@ def stands_still(view: View, progress: float, points: int = 3) -> Finding:
             return absent(words, **rest)
         if isinstance(learning, str):
             return unknown(f"{words}, but {learning}")
+        if series.name == "eval/loss" and not np.any(values):
+            return unknown(f"{words} and is zero: nothing was scored")
         if series.name != "eval/loss" and not 0 < float(values[0]) < 1:
             return unknown(f"{words}: at a limit of the metric")
         if answers_nan(run):
@@ -86,6 +88,29 @@ def stands_still(view: View, progress: float, points: int = 3) -> Finding:
         words += f", while the training loss falls by {learning.progress:.0%}"
         return found(words, where=last_place(series), **rest)
     return unknown(f"fewer than {points} evaluations with a loss or a metric were logged")
+
+
+@probe("eval/loss", "train/loss")
+def scores_nothing(view: View, points: int = 3) -> Finding:
+    """Loss and metrics of every evaluation are exactly zero, and the training loss is not.
+
+    A sum over no samples: the held-out part is empty, or has no labels. A perfect model has a metric of one.
+    """
+    run = view.run
+    losses, trained = finite(run.series["eval/loss"]), finite(run.series["train/loss"])
+    scores = metric(run, "eval", FRACTIONS)
+    values = finite(scores) if scores is not None else np.empty(0)
+    if scores is None or min(len(losses), len(values)) < points or len(trained) < points:
+        return unknown(f"fewer than {points} evaluations with both a loss and a metric were logged")
+    words = f"eval/loss and {scores.name} are at most {np.max(losses):.3g} and {np.max(values):.3g}"
+    if np.any(losses) or np.any(values) or not np.all(trained > 0):
+        return absent(words, value=float(np.max(values)), series=("eval/loss",))
+    return found(
+        f"eval/loss and {scores.name} are exactly zero at all {len(losses)} evaluations",
+        value=0.0,
+        where=last_place(run.series["eval/loss"]),
+        series=("eval/loss", scores.name),
+    )
 
 
 @probe("eval/loss")

@@ -314,6 +314,8 @@ def lr_jumps_at_resume(view: View, ratio: float) -> Finding:
         step = float(event.step or 0.0)
         after = _first_after(lr, event)
         before = after - 1
+        while before > 1 and lr.values[before] == 0:  # a schedule that was through, and begins to rise again
+            before -= 1
         if before < 1 or after + 1 >= len(lr.steps) or lr.values[before] <= 0 or lr.values[after] <= 0:
             continue
         judged += 1

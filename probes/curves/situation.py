@@ -164,6 +164,32 @@ def objective(run: Run) -> str | None:
     return None
 
 
+_DIFFUSES = frozenset(
+    (
+        "snr_gamma",
+        "min_snr_gamma",
+        "noise_offset",
+        "num_train_timesteps",
+        "unet_lr",
+        "train_unet",
+        "beta_schedule",
+    )
+)
+_DIFFUSION = re.compile(r"(?i)stable-?diffusion|sd_?xl|\bddpm|networks\.lora|\bflux\.?1")
+
+
+def diffuses(run: Run) -> str | None:
+    """Say that noise is learned to be taken away; None where it is not.
+
+    What a step costs is ruled by how much noise was drawn for it, and hardly falls in fine-tuning.
+    """
+    told = any(
+        s.key.rpartition(".")[2] in _DIFFUSES or (isinstance(s.value, str) and _DIFFUSION.search(s.value))
+        for s in run.raw_settings
+    )
+    return "the loss of a diffusion model is ruled by the noise that was drawn" if told else None
+
+
 def aligned(run: Run) -> bool:
     """Whether the loss sums over alignments of frames and labels (CTC), as names, settings or scripts say."""
     words = [s.raw for s in run.all_series]

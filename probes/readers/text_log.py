@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..assembly import layout
 from ..files import RunFile
-from ..run import EventKind, FileContent
+from ..run import Event, EventKind, FileContent
 from . import Gives
 from .text import label_lists, orders, shards
 from .text.lines import lines_of
@@ -72,24 +72,29 @@ _TELLING: frozenset[EventKind] = frozenset(
 _TELLING_WARNINGS = frozenset({"versions-unfit", "device-memory", "device-test"})
 
 
+# What is told only in a file that is called like the output of a program: prose may say as much.
+_OUTPUTS = frozenset({".log", ".out", ".err", ".stdout", ".stderr"})
+_TELLING_OUTPUT: frozenset[EventKind] = frozenset({"data-warning", "known-warning", "undefined-metric"})
+
+
 def sniff(file: RunFile) -> bool:
     """Say whether this is text that holds at least one row of metrics or one telling event."""
     if file.suffix in _NOT_LOGS or not _is_text(file.head):
         return False
-    if _worth(_parse(file.path, file.head)):
+    if _worth(file.suffix, _parse(file.path, file.head)):
         return True
     if file.size <= len(file.head) or not (
         file.suffix in _LOG_NAMES or "log" in file.name.lower() or not file.suffix
     ):
         return False
-    return _worth(_parse(file.path, file.read_bytes(DEEP)))
+    return _worth(file.suffix, _parse(file.path, file.read_bytes(DEEP)))
 
 
 def read(file: RunFile) -> FileContent:
     """Read a log. Raises ValueError when it holds nothing of a training run."""
     data = file.read_bytes()
     content = _parse(file.path, data, file.watch)
-    if not _worth(content):
+    if not _worth(file.suffix, content):
         raise ValueError("no metrics in it")
     lists = shards.dealt_out(data, file.path, layout.rank(file.path))
     events = label_lists.all_masked(data, file.path)
@@ -105,9 +110,14 @@ def _parse(path: str, data: bytes, watch: Callable[[float], None] | None = None)
     return log.content()
 
 
-def _worth(content: FileContent) -> bool:
+def _worth(suffix: str, content: FileContent) -> bool:
     told = (e.kind in _TELLING or e.data in _TELLING_WARNINGS for e in content.events)
-    return bool(content.series) or any(told)
+    return bool(content.series) or any(told) or (suffix in _OUTPUTS and any(map(_of_output, content.events)))
+
+
+def _of_output(event: Event) -> bool:
+    """Whether a program tells something by this: a warning, or the step that it goes on from."""
+    return event.kind in _TELLING_OUTPUT or (event.kind == "resume" and (event.step or event.value or 0) > 0)
 
 
 def _is_text(head: bytes) -> bool:

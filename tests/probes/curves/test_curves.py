@@ -186,6 +186,15 @@ def test_a_loss_that_is_summed_over_what_is_accumulated() -> None:
     assert zoo.state(run([series("train/loss", curve)], {"vocab_size": 32000}), name) is State.UNKNOWN
 
 
+def test_the_loss_of_a_diffusion_model_is_noisy() -> None:
+    """How much noise was drawn rules it."""
+    rng = np.random.default_rng(0)
+    rough = series("train/loss", 0.1 * np.exp(0.6 * rng.standard_normal(200)))
+
+    assert zoo.state(run([rough]), "loss-noisy") is State.PRESENT
+    assert zoo.state(run([rough], {"unet_lr": 1e-4}), "loss-noisy") is State.UNKNOWN
+
+
 def test_a_run_that_resumed_itself_began_untrained() -> None:
     """Where the log holds the beginning, going on from the run's own checkpoint is no trained start."""
     rng = np.random.default_rng(0)

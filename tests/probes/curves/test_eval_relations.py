@@ -40,6 +40,23 @@ def test_an_evaluation_that_never_changes_is_not_of_the_model_that_learns(
     assert state("eval-stands-still", series("train/loss", training), held("eval/loss", loss)) == expected
 
 
+@pytest.mark.parametrize(
+    ("loss", "score", "expected"),
+    [
+        ([0.0] * 6, [0.0] * 6, "present"),
+        ([0.0] * 6, [1.0] * 6, "absent"),
+        ([0.4] * 6, [0.0] * 6, "absent"),
+        ([0.0] * 2, [0.0] * 2, "unknown"),
+    ],
+)
+def test_an_evaluation_of_nothing(loss: Any, score: Any, expected: str) -> None:
+    """A sum over no samples is zero, in every term; it is no frozen model."""
+    train = series("train/loss", FALLING)
+
+    assert state("eval-scores-nothing", train, held("eval/loss", loss), held("eval/map", score)) == expected
+    assert state("eval-stands-still", train, held("eval/loss", [0.0] * 6)) == "unknown"
+
+
 def test_a_metric_may_stand_at_its_limit() -> None:
     """Zero and one are reached by different weights; what lies between them is not, to the last digit."""
     train = series("train/loss", FALLING)

@@ -55,6 +55,7 @@ def made(
 ADAM = {"optimizer": "adamw", "learning_rate": 1e-3}
 RESUME = (Event("resume", "log.txt", 100, step=101.0),)
 JUMP = np.where(T < 100, COSINE, 1e-3)
+THROUGH = np.where(T < 100, 1e-3 * (1 - T / 99), 5e-4 * (1 - (T - 100) / 100))  # was at its end, and goes on
 AGAIN = np.where((T >= 70) & (T < 90), 1e-4, CONSTANT)  # warms up a second time
 SAVED = (Event("resume", "log.txt", 101, step=100.0),)  # after the row of its step, in line 100
 NOAM = {"optimizer": "adam", "lr_scheduler": "noam", "hidden_size": 512, "warmup_steps": 8000}
@@ -234,6 +235,7 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-begins-anew", "unknown", run()),
     ("lr-jumps-at-resume", "present", made(JUMP, events=RESUME)),
     ("lr-jumps-at-resume", "present", made(JUMP, events=SAVED)),
+    ("lr-jumps-at-resume", "present", made(THROUGH, events=SAVED)),
     ("lr-jumps-at-resume", "absent", made(COSINE, events=SAVED)),
     ("lr-jumps-at-resume", "absent", made(STEPS, events=(Event("resume", "log.txt", 71, step=70.0),))),
     ("lr-jumps-at-resume", "present", made(AGAIN, events=(Event("resume", "log.txt", 71, step=70.0),))),
