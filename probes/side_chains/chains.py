@@ -45,6 +45,8 @@ _PARTS = re.compile(
     r"(?i)^(?:decode\w*|parse\w*|sorted|len|range|glob|listdir|split|\w*_split|from_\w+|Dataset\w*|\w+Dataset|get|__getitem__)$"
 )
 _CHANNELS = re.compile(r"^(?:\.\.\.|:, :), ::-1$|(?:^|, )\[2, 1, 0\]")
+# places or columns of each sample in another order: `x[:, ::-1]`, `x[:, [3, 4, 5, 0, 1, 2]]`
+_TURNED = re.compile(r"^(?:\.\.\.|:(?:, :)*), (?:::-1|\[\d+(?:, \d+)+\])(?:, :)*$")
 _BACK = re.compile(r"(?i)inverse|denorm|unnorm|de_norm|un_norm|unscale|to_image|plot|vis|show|draw")
 _MAPS = re.compile(
     r"(?i)^(?:transform|encode|normalize|standardize|scale|lookup|tokenize|predict|index|__call__)$"
@@ -190,8 +192,12 @@ def _one_back(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     if head == "slice":
         if _CHANNELS.match(str(held.value).strip("()")):
             return args[0], Step("value", "[::-1]", node)
+        if _TURNED.match(text := str(held.value).strip("()")):
+            return args[0], Step("value", f"[{text}]", node)
         return args[0], None
     if head == "item":
+        if (part := _part_of_pair(held)) is not None:
+            return part, None
         orders = args[0].head.startswith("call:") and args[0].name in ("argsort", "cumsum", "searchsorted")
         picks = args[1].head == "const"  # `loaders["train"]`: which of them, no value of the data
         if orders or ((_is_table(args[0]) or _is_list_of_numbers(args[0])) and not picks):
@@ -210,6 +216,18 @@ def _one_back(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     if head.startswith("other:") and args:
         return args[0], Step("unknown", head, node)
     return None, None
+
+
+def _part_of_pair(held: Term) -> Term | None:
+    """`row, answer = pairs[i]` of a list of pairs: the first of the pair, not the pair."""
+    row, place = held.args[:2]
+    if place.head != "const" or row.head != "item" or row.args[0].head != "list_of":
+        return None
+    pair = row.args[0].args[0] if row.args[0].args else None
+    if pair is None or pair.head != "tuple" or row.args[1].head == "const":
+        return None
+    at = place.value
+    return pair.args[at] if type(at) is int and -len(pair.args) <= at < len(pair.args) else None
 
 
 def _columns_rewritten(run: Evaluator, held: Term) -> Step | None:

@@ -224,13 +224,23 @@ def _returned(node: ast.Tuple, given: Term) -> list[Pair]:
     """`return pack(train, scaler), pack(valid, scaler)`: calls of one function on either side."""
     if len(node.elts) != len(given.args):
         return []
-    told: dict[bool, list[tuple[str, Term]]] = {True: [], False: []}
+    told: dict[bool, list[tuple[str, str, Term]]] = {True: [], False: []}
     for one, value in zip(node.elts, given.args, strict=True):
         if isinstance(one, ast.Call):
-            sides = {side(n) for n in names_in(one)} - {None}
-            if len(sides) == 1:
-                told[bool(sides.pop())].append((unparse(one.func), value))
-    return [Pair(a, b, False) for f, a in told[True][:1] for g, b in told[False] if f == g]
+            names = {n: side(n) for n in names_in(one) if side(n) is not None}
+            if len(set(names.values())) == 1:
+                about = " ".join(sorted(map(stem, names)))
+                told[bool(set(names.values()).pop())].append((unparse(one.func), about, value))
+    found = []
+    for function, about, theirs in told[False]:
+        mine = [t for t in told[True] if t[0] == function]
+        # `cat(tr_x), cat(tr_y), cat(va_x), cat(va_y)`: inputs are held against inputs
+        alike = [t for t in mine if t[1] == about] or (mine if len(mine) == 1 else [])
+        found += [Pair(alike[0][2], theirs, _LABEL.search(about) is not None)] if alike else []
+    return found
+
+
+_LABEL = re.compile(r"(?i)(?:^|_)(?:y|ys|labels?|targets?)$")
 
 
 def _named(names: dict[str, Term]) -> list[Pair]:
@@ -248,7 +258,7 @@ def _named(names: dict[str, Term]) -> list[Pair]:
             theirs.setdefault(stem(name), []).append((name, value))
     found = []
     for name in mine:
-        label = re.search(r"(?i)(?:^|_)(?:y|ys|labels?|targets?)$", name) is not None
+        label = _LABEL.search(name) is not None
         found += [
             Pair(mine[name][1], other, label, names=(mine[name][0], their_name))
             for their_name, other in _spelled_alike(mine[name][0], theirs.get(name, []))

@@ -265,7 +265,7 @@ class Expressions(Machine):
                 return self.make("tuple", node, (place, self.each(args[0], node)))
             if name == "zip":
                 return self.make("tuple", node, tuple(self.each(a, node) for a in args))
-            if name in _SHOWN and args:
+            if (name in _SHOWN or name == "list") and args:
                 return self.each(args[0], node)
             if name == "items" and args:
                 return self.make("tuple", node, (self.leaf("<key>", node), self.make("each", node, args[:1])))
@@ -273,6 +273,8 @@ class Expressions(Machine):
                 return self.leaf("<n>", node)
         if over.head == "list_of" and not over.kw:
             return over.args[0]
+        if over.head == "slice" and over.args and over.args[0].head == "call:list":
+            return self.each(over.args[0], node)  # `list(batches)[:-1]`: fewer of the same
         return self.make("each", node, (over,))
 
 

@@ -159,7 +159,7 @@ def _comparison_reversed(source: Script) -> Finding | None:
     for node, test, new, best, up in _comparisons(source):
         if not _keeps(node.body, unparse(best)) or _sets_best(node.orelse, unparse(best)):
             continue
-        higher = better_when_higher(unparse(new))
+        higher = better_when_higher(_figure(new))
         if higher is None:
             higher = better_when_higher(unparse(best))
         if higher is None:
@@ -182,6 +182,13 @@ def _comparison_reversed(source: Script) -> Finding | None:
     return ok(source, seen, "the best value is compared the right way round") if seen is not None else None
 
 
+def _figure(node: ast.expr) -> str:
+    """What a figure is called: `scores["mae"]` by its key, where that tells."""
+    key = node.slice if isinstance(node, ast.Subscript) else None
+    said = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+    return said if better_when_higher(said) is not None else unparse(node)
+
+
 def _of_its_function(source: Script, new: ast.expr) -> bool | None:
     """Which way a figure gets better by the name of what gives it: `value = validation_loss(model)`."""
     given = flow(source).given(new)
@@ -195,7 +202,8 @@ def _of_its_function(source: Script, new: ast.expr) -> bool | None:
     if given is None or given.places or not isinstance(given.value, ast.Call):
         return None
     name = last_name(given.value.func)
-    higher = better_when_higher(name) if name in flow(source).functions else None
+    known = name in flow(source).functions or _LIBRARY_SCORE.search(name) is not None
+    higher = better_when_higher(name) if known else None
     # a function that gives a score may well give an error
     return (
         higher
@@ -203,6 +211,11 @@ def _of_its_function(source: Script, new: ast.expr) -> bool | None:
         or re.search(r"(?i)acc(?:uracy)?(?:_|$)|f1|iou|kappa|(?:^|_)auc|ndcg|dice|bleu|psnr", name)
         else None
     )
+
+
+_LIBRARY_SCORE = re.compile(
+    r"^(?:\w*accuracy|f1|fbeta|roc_auc|average_precision|precision|recall|jaccard|r2|cohen_kappa)_score$"
+)
 
 
 def _is_parameter(source: Script, node: ast.expr) -> bool:
@@ -256,7 +269,11 @@ def _negated(source: Script, node: ast.expr) -> bool:
     if re.search(r"(?i)(?:^|[_.])(?:r2|r_2|r2_score|kap(?:pa)?|qwk)$", unparse(node)):
         # these are one less a quotient: that is no turn
         ends = [v for v in ends if not re.match(r"1(?:\.0)? - ", unparse(v))]
-    return any(isinstance(v, ast.UnaryOp) or "-" in unparse(v).replace("[-1]", "") for v in ends)
+    # `1e-9` and `[-1]` turn nothing
+    return any(isinstance(v, ast.UnaryOp) or "-" in _NO_TURN.sub("", unparse(v)) for v in ends)
+
+
+_NO_TURN = re.compile(r"\[-1\]|\de-\d|(?:dim|axis)=-1")
 
 
 def _never_raised(source: Script) -> Finding | None:

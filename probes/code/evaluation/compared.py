@@ -34,6 +34,8 @@ def threshold_on_scores(source: Script) -> Finding | None:
         if not (len(node.ops) == 1 and isinstance(node.ops[0], (ast.Gt, ast.GtE))):
             continue
         limit = literal(source, node.comparators[0])
+        if limit is None and isinstance(node.comparators[0], ast.Name):
+            limit = _by_default(source, node.comparators[0])
         if isinstance(limit, bool) or not isinstance(limit, float) or not 0.0 < limit < 1.0:
             continue
         value: ast.expr = node.left
@@ -54,9 +56,26 @@ def threshold_on_scores(source: Script) -> Finding | None:
         made = unparse(value).lower()
         if "sigmoid" in made or "softmax" in made:
             seen = seen or node
-        if value in calls and not _ends_in_sigmoid(source):
+        named = isinstance(value, ast.Name) and re.fullmatch(r"(?i)(?:\w+_)?logits?", value.id) is not None
+        if (value in calls or named) and not _ends_in_sigmoid(source):
             return at(source, node, "a threshold for probabilities is held against raw scores")
     return ok(source, seen, "probabilities are held against the threshold") if seen is not None else None
+
+
+def _by_default(source: Script, name: ast.Name) -> object:
+    """The number that a parameter is by default, where no call gives it another."""
+    function = source.function_around(name)
+    if function is None:
+        return None
+    places = [a.arg for a in function.args.args]
+    defaults = dict(zip(places[::-1], function.args.defaults[::-1], strict=False))
+    told = defaults.get(name.id)
+    if not isinstance(told, ast.Constant) or name.id not in places:
+        return None
+    for call in source.named(function.name):
+        if keyword(call, name.id) is not None or len(call.args) > places.index(name.id):
+            return None
+    return told.value
 
 
 def compared_with_itself(source: Script) -> Finding | None:

@@ -18,7 +18,7 @@ from ..shared.sides import literal
 _CROSSWISE = (
     *("r2_score", "precision_score", "recall_score", "classification_report", "roc_auc_score"),
     *("average_precision_score", "log_loss", "explained_variance_score", "precision_recall_curve"),
-    *("mean_absolute_percentage_error", "roc_curve"),
+    *("mean_absolute_percentage_error", "roc_curve", "balanced_accuracy_score"),
 )
 _ANSWERS = re.compile(r"(?:^|_)(?:y_?)?(?:preds?|predicted|predictions?|y_hat|yhat|probs?|outputs?)(?:_|$)")
 _TRUTH = re.compile(r"(?:^|_)(?:true|truth|targets?|labels?|gt|actual|answers|y_test|y_val|y_valid)(?:_|$)")

@@ -36,7 +36,10 @@ def _named_decision(source: Script, scores: ast.expr) -> bool:
 
 
 def _is_decision(node: ast.expr) -> bool:
-    """`p > 0.5`, `(p > 0.5).astype(int)`, `p.round()`, `np.round(p)`."""
+    """`p > 0.5`, `(p > 0.5).astype(int)`, `p.round()`, `np.round(p)`, `np.eye(3)[p.argmax(1)]`."""
+    if isinstance(node, ast.Subscript) and "eye(" in unparse(node.value):
+        node = node.slice
+        return isinstance(node, ast.Call) and last_name(node.func) == "argmax"
     for _ in range(3):
         if isinstance(node, ast.Compare):
             return len(node.ops) == 1 and isinstance(node.ops[0], (ast.Gt, ast.GtE, ast.Lt, ast.LtE))

@@ -16,6 +16,7 @@ from ...scripts.flow import flow
 from ...scripts.learning import taken, takes_gradients
 from ...scripts.syntax import Script
 from ..labels.left_positions import mask_left_in_metric, mean_over_emptied_in_metric, metric_counts_padding
+from ..labels.together import answers_reordered
 from ..loss.ctc import ctc_blank_kept
 from ..model.activations import activated_twice
 from ..schedule.tf_lengths import metric_goes_on
@@ -55,6 +56,7 @@ from .misread import softmax_of_two_axes, wrong_kind
 from .named_figures import other_than_named
 from .other_kind import mean_of_batch_scores, softmax_of_many_labels
 from .own_measure import errors_cancel_out, measures_itself
+from .parts_scored import along_samples, part_of_held_out
 from .put_together import (
     divided_by_last_batch,
     first_place_without_logarithm,
@@ -138,7 +140,7 @@ def metric_miscounts(view: View) -> Finding:
             measures_itself,
             errors_cancel_out,
             compared_unlike_trained,
-            left_at_once,
+            *(left_at_once, part_of_held_out, along_samples, answers_reordered),
             mask_unused,
             mask_left_in_metric,
             mean_over_emptied_in_metric,

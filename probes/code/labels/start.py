@@ -38,6 +38,10 @@ def numbered_from_one(source: Script) -> Finding | None:
             isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) and node.right.value == 1
         )
         inner = node.left
+        if one_more and isinstance(inner, ast.Subscript) and _CLASSES.search(unparse(inner.value)):
+            looked_up = not isinstance(inner.slice, (ast.Constant, ast.Slice, ast.Tuple))
+            if looked_up and _has_as_many(source, inner.value):
+                return at(source, node, "classes are numbered from 1, and the output has places from 0")
         if one_more and isinstance(inner, ast.Call) and last_name(inner.func) == "index" and inner.args:
             table = inner.func.value if isinstance(inner.func, ast.Attribute) else inner
             if isinstance(table, (ast.Name, ast.Attribute)) and _has_as_many(source, table):
@@ -81,6 +85,8 @@ def _has_as_many(source: Script, table: ast.expr) -> bool:
         told = keyword(call, "num_labels") or keyword(call, "num_classes") or keyword(call, "out_features")
         if last_name(call.func) in ("Linear", "Dense") and told is None and len(call.args) > 1:
             told = call.args[1]
+        if last_name(call.func) in {m.name for m in source.models}:
+            told = next((a for a in call.args if unparse(a) == text), told)
         if told is not None and unparse(told) == text:
             return _one_each(source, table)
     return False

@@ -114,6 +114,8 @@ def fewer_rows_than_words(source: Script) -> Finding | None:
                 continue
             looked_up = [n for n in source.of(ast.Subscript) if last_name(n.value) == name]
             looked_up = [n for n in looked_up if not isinstance(n.slice, (ast.Constant, ast.Slice))]
+            if not looked_up and flow(source).made(counted.args[0]) is not None:
+                return at(source, end, f"the table has {less} rows fewer than `{name}` has words")
             lowered = any(isinstance(source.parents.get(n), ast.BinOp) for n in looked_up)
             if looked_up and not lowered:
                 return at(source, end, f"the table has {less} rows fewer than `{name}` has words")

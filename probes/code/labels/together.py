@@ -12,7 +12,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.checks import at, ok
+from ..shared.checks import at, is_evaluation, ok
 from ..shared.nodes import assigned
 from ..shared.roles import TARGET_WORDS
 from ..shared.rows import rows_of
@@ -21,6 +21,9 @@ _DRAWN = ("randperm", "permutation", "argsort", "shuffle", "sample")
 _CONTROL = re.compile(
     r"(?i)permut|importance|null|control|random_label|ablat|corrupt|baseline|negative|contrast"
 )
+
+
+_TRUTH = re.compile(rf"{TARGET_WORDS.pattern}|(?:^|_)(?:gold|golds|truths?|trues?|refs?)(?:_|$)")
 
 
 @dataclass(frozen=True)
@@ -41,20 +44,41 @@ def one_part_reordered(source: Script) -> Finding | None:
     """
     seen: ast.AST | None = None
     for group in _groups(source):
-        if _CONTROL.search(getattr(group.scope, "name", "")):
+        if _CONTROL.search(getattr(group.scope, "name", "")) or _scores(source, group):
             continue
         seen = seen or group.scope
-        for name in sorted(group.names):
-            for node, order in _turns(source, group, name):
-                others = group.names - {name}
-                if _turned_too(source, group, others, name, order, node):
-                    continue
-                if (partner := _used_together(group, name, others, node)) is not None:
-                    return at(source, node, f"`{name}` is put into another order, and `{partner}` is not")
+        if (one := _reordered(source, group)) is not None:
+            return one
     found = _column_alone(source) or _table_shuffled_for_one(source) or _split_astray(source)
     found = found or _sorted_for_one(source) or _paired_with_sorted(source)
     found = found or _targets_sorted(source)
     return found or (ok(source, seen, "what belongs together stays together") if seen is not None else None)
+
+
+def answers_reordered(source: Script) -> Finding | None:
+    """`pred.sort()` in an evaluation, and then `zip(gold, pred)`: answers of other samples are compared."""
+    for group in _groups(source):
+        if not _CONTROL.search(getattr(group.scope, "name", "")) and _scores(source, group):
+            if (one := _reordered(source, group)) is not None:
+                return one
+    return None
+
+
+def _scores(source: Script, group: _Group) -> bool:
+    """The group is of a function that scores."""
+    body = getattr(group.scope, "body", [])
+    return isinstance(group.scope, ast.FunctionDef) and bool(body) and is_evaluation(source, body[-1])
+
+
+def _reordered(source: Script, group: _Group) -> Finding | None:
+    for name in sorted(group.names):
+        for node, order in _turns(source, group, name):
+            others = group.names - {name}
+            if _turned_too(source, group, others, name, order, node):
+                continue
+            if (partner := _used_together(group, name, others, node)) is not None:
+                return at(source, node, f"`{name}` is put into another order, and `{partner}` is not")
+    return None
 
 
 # --------------------------------------------------------------------------------- what belongs together
@@ -79,8 +103,8 @@ def _groups(source: Script) -> Iterator[_Group]:
             for one, value in assigned(node):
                 if isinstance(value, ast.List) and not value.elts:
                     lists[unparse(one)] = node
-                elif isinstance(value, ast.ListComp) and len(value.generators) == 1:
-                    loop = value.generators[0]
+                elif (comp := _comprehended(value)) is not None and len(comp.generators) == 1:
+                    loop = comp.generators[0]
                     if not loop.ifs and isinstance(loop.iter, ast.Name):
                         made.setdefault(loop.iter.id, []).append((unparse(one), node.lineno))
         for beside in made.values():
@@ -90,13 +114,21 @@ def _groups(source: Script) -> Iterator[_Group]:
         filled: dict[ast.AST, set[str]] = {}
         for call in of(scope, ast.Call):
             owner = source.owner(call)
-            if last_name(call.func) == "append" and owner in lists:
+            if last_name(call.func) in ("append", "extend") and owner in lists:
                 holder = source.parents.get(source.statement(call) or call)
                 if isinstance(holder, ast.For):
                     filled.setdefault(holder, set()).add(owner)
         for holder, together in filled.items():
-            if any(TARGET_WORDS.search(n.lower()) for n in together) and len(together) > 1:
+            if any(_TRUTH.search(n.lower()) for n in together) and len(together) > 1:
                 yield _Group(frozenset(together), getattr(holder, "lineno", 0), scope)
+
+
+def _comprehended(value: ast.expr) -> ast.ListComp | None:
+    """A list by a comprehension, and what one is made into: `torch.tensor([y for _, y in batch])`."""
+    made = last_name(value.func) if isinstance(value, ast.Call) else ""
+    if isinstance(value, ast.Call) and value.args and re.match(r"^(?:\w*[tT]ensor|as?array|stack)$", made):
+        value = value.args[0]
+    return value if isinstance(value, ast.ListComp) else None
 
 
 # ------------------------------------------------------------------------------------------ what is done
@@ -181,9 +213,7 @@ def _used_together(group: _Group, name: str, others: frozenset[str], node: ast.s
             or last_name(sink.func)[:1].isupper()
             or last_name(sink.func) in ("zip", "fit", "train_test_split")
         )
-        labels = [
-            o for o in sorted(others) if o in read and (TARGET_WORDS.search(o) or TARGET_WORDS.search(name))
-        ]
+        labels = [o for o in sorted(others) if o in read and (_TRUTH.search(o) or _TRUTH.search(name))]
         if handed and name in read and labels:
             return labels[0]
     return None

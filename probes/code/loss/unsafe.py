@@ -174,7 +174,8 @@ def _over_samples(node: ast.expr) -> bool:
         node.args[1:] if unparse(getattr(node.func, "value", node)) in ("torch", "np", "numpy") else node.args
     )
     axis = (given[0] if given else None) or keyword(node, "axis") or keyword(node, "dim")
-    return isinstance(axis, ast.Constant) and axis.value == 0
+    axes = axis.elts if isinstance(axis, ast.Tuple) else [axis]  # `(0, 1)`: over samples and places
+    return any(isinstance(a, ast.Constant) and a.value == 0 for a in axes)
 
 
 def _done_once(source: Script, node: ast.AST) -> bool:

@@ -8,8 +8,10 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
-from ..shared.checks import at
+from ..shared.checks import at, gone_over, is_false_node
 
 _TRAINING = re.compile(r"(?i)^(?:is_?)?train(?:ing)?$|^augment$")
 
@@ -50,6 +52,28 @@ def _switch_unset(source: Script) -> Finding | None:
             return at(
                 source, calls[0], "the order is shuffled only when it is asked for, and nothing asks for it"
             )
+    return None
+
+
+def shuffle_switched_off(source: Script) -> Finding | None:
+    """`for x, y in batches(train, 64, shuffle=False)`: the loop that trains tells its own function not to."""
+    for loop in source.of(ast.For):
+        call = gone_over(loop.iter)
+        if not isinstance(call, ast.Call) or not takes_gradients(source, loop):
+            continue
+        functions = [f for f in flow(source).called(call) if isinstance(f, ast.FunctionDef)]
+        told = keyword(call, "shuffle")
+        if len(functions) != 1 or told is None or not is_false_node(told):
+            continue
+        mixes = [
+            c
+            for n in of(functions[0], ast.If, ast.IfExp)
+            if "shuffle" in unparse(n.test)
+            for c in of(n, ast.Call)
+            if last_name(c.func) in ("shuffle", "permutation", "randperm", "sample")
+        ]
+        if mixes and not _shuffles_elsewhere(source, functions[0], source.class_around(functions[0])):
+            return at(source, call, "the order is shuffled when it is asked for, and training asks for none")
     return None
 
 

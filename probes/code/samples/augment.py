@@ -15,6 +15,7 @@ from ...scripts.syntax import Function, Script
 from ..labels.apart import ordered_apart
 from ..labels.masking import tags_by_position
 from ..labels.paired_lists import paired_by_listing
+from ..labels.rows_by_slice import rows_by_order_and_by_place
 from ..labels.together import one_part_reordered
 from ..model.sequence import target_further_on
 from ..shared.checks import at, first, ok
@@ -60,7 +61,7 @@ def sample_torn_apart(view: View) -> Finding:
             labels_scaled_by_chance,
             *(classes_divided, bytes_wrap),
             target_further_on,
-            label_of_the_one_before,
+            *(label_of_the_one_before, rows_by_order_and_by_place),
             shows("moved-apart"),
         ),
         "the scripts change no samples that have several parts",

@@ -8,7 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...scripts.flow import flow
+from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.nodes import assigned, block_of
@@ -32,6 +32,22 @@ def inputs_moved_alone(source: Script) -> Finding | None:
     for node, name, loop in _rebound(source):
         if _moved(source, node.value, name) and not _labels_move(loop, name):
             return at(source, node, "inputs are moved along the batch, and their labels are not")
+    return _moved_in_function(source)
+
+
+def _moved_in_function(source: Script) -> Finding | None:
+    """`model(jitter(x))` of a function that gives back its batch in another order."""
+    for loop, names in training_loops(source):
+        held = [n for n in names if not TARGET_WORDS.search(n.lower())]
+        for call in of(loop, ast.Call):
+            handed = call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else ""
+            if handed not in held or len(call.args) != 1 or not isinstance(call.func, ast.Name):
+                continue
+            for function in flow(source).called(call):
+                ends = returns(function)
+                first = function.args.args[0].arg if function.args.args else ""
+                if len(ends) == 1 and _moved(source, ends[0], first) and not _labels_move(loop, handed):
+                    return at(source, ends[0], "inputs are moved along the batch, and their labels are not")
     return None
 
 

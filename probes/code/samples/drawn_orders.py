@@ -203,7 +203,7 @@ def _fresh_order(source: Script, call: ast.Call) -> bool:
         made = keyword(call, "generator")
         shuffles = literal(source, keyword(call, "shuffle")) is True
         return shuffles and made is not None and _seeded_there(source, made)
-    if name in _DRAWS:
+    if name in (*_DRAWS, "shuffle"):
         made = keyword(call, "generator") or (
             call.func.value if isinstance(call.func, ast.Attribute) else None
         )

@@ -76,6 +76,14 @@ def drowned_in_getitem(source: Script, most: float) -> Finding | None:
     return None
 
 
+def _is_label(source: Script, row: ast.Subscript) -> bool:
+    """A field of a row, and the name of a label for it: `label = rows[i - 1]["kind"]`."""
+    statement = source.statement(row)
+    if not isinstance(row.slice, ast.Constant) or not isinstance(statement, ast.Assign):
+        return False
+    return any(TARGET_WORDS.search(unparse(t).lower()) for t in statement.targets)
+
+
 def label_of_the_one_before(source: Script) -> Finding | None:
     """`return self.images[i], self.labels[i - 1]`: the label of the sample before.
 
@@ -89,6 +97,9 @@ def label_of_the_one_before(source: Script) -> Finding | None:
             elif re.fullmatch(rf"{re.escape(index)} - \d+", unparse(one.slice)):
                 before[unparse(one.value)] = one
         for name, place in before.items():
+            row = source.parents.get(place)
+            if name in plain and isinstance(row, ast.Subscript) and _is_label(source, row):
+                return at(source, place, "the label is that of another row")
             if plain and name not in plain and TARGET_WORDS.search(name.lower().split(".")[-1]):
                 return at(source, place, "the label is that of another sample")
     return None

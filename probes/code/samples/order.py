@@ -15,6 +15,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
 from ..shared.roles import base, targets
 from ..shared.sides import either
+from .asked import shuffle_switched_off
 from .orders_kept import pipeline_keeps_order
 
 _SHUFFLES = (
@@ -36,7 +37,9 @@ def no_shuffling(view: View) -> Finding:
     Draws of random indices count where batches are made: in the training loop, or in what it loops over.
     """
     return first(
-        view, either(_no_shuffling, pipeline_keeps_order), "the scripts do not show how batches are drawn"
+        view,
+        either(_no_shuffling, pipeline_keeps_order, shuffle_switched_off),
+        "the scripts do not show how batches are drawn",
     )
 
 

@@ -111,9 +111,13 @@ _SCALERS = ("preprocess_input", "per_image_standardization", "Normalize", "Resca
 def _scalings(source: Script, body: list[ast.stmt], depth: int = 2) -> list[ast.AST]:
     """Divisions and subtractions by fixed figures, and calls that scale, in statements and what they call."""
     found: list[ast.AST] = []
+    # `augment(image / 255) * 255`: back to the scale that it came in
+    undone = {number_written(n.right) for s in body for n in of(s, ast.BinOp) if isinstance(n.op, ast.Mult)}
     for statement in body:
         for node in walk(statement):
             if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Sub)):
+                if isinstance(node.op, ast.Div) and number_written(node.right) in undone - {None}:
+                    continue
                 if (
                     _by_numbers(node)
                     or (_FIXED.match(unparse(node.right)) and not is_random(node))

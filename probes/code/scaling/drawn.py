@@ -15,6 +15,7 @@ from ..shared.checks import at, first, ok
 from ..shared.roles import is_random
 from ..shared.sides import either, given, literal, side
 from ..shared.uses import calls_behind
+from ..splits.drawn_while_scored import drawn_while_scored
 from ..splits.handed_random import handed_random
 from ..splits.held_noise import noised_while_evaluating
 from ..splits.side_switches import augmented_on_other_side, transform_unused
@@ -43,7 +44,7 @@ def evaluation_is_augmented(view: View) -> Finding:
                 handed_random,
             ),
             masked_in_every_mode,
-            noised_while_evaluating,
+            *(noised_while_evaluating, drawn_while_scored),
             *(random_beside_training, switched_on_for_held_out, random_for_held_out),
         ),
         "the scripts make no data by a switch for training",
@@ -65,12 +66,14 @@ def _augmented(source: Script) -> Finding | None:
         for function in makers:
             flag = next((a.arg for a in function.args.args if TRAINING_FLAG.match(a.arg)), None)
             body = owner if owner is not None else function
-            if flag is None or not (_draws_steps(source, body) or _says_random(body)):
+            if flag is None or not (
+                _draws_steps(source, body) or _says_random(body) or _draws_in_own(source, body)
+            ):
                 continue
             if owner is None and _only_orders(function, flag):
                 continue
             seen = seen or value
-            if owner is not None and _never_asked(owner, flag):
+            if owner is not None and _never_asked(source, owner, flag):
                 return at(
                     source, function, f"`{flag}` tells training from evaluation, and nothing asks for it"
                 )
@@ -120,7 +123,13 @@ def _mentions(node: ast.expr, flag: str) -> bool:
     return any(n.strip("_") == flag.strip("_") for n in names)
 
 
-def _never_asked(owner: ast.ClassDef, flag: str) -> bool:
+def _draws_in_own(source: Script, body: ast.AST) -> bool:
+    """It calls functions of the program that draw: `img = augment(img)`."""
+    called = {c.func.id for c in of(body, ast.Call) if isinstance(c.func, ast.Name)}
+    return any(is_random(f) for name in called for f in flow(source).functions.get(name, ()))
+
+
+def _never_asked(source: Script, owner: ast.ClassDef, flag: str) -> bool:
     """A class that keeps a switch and draws samples at random whatever it says."""
     kept, asked = False, False
     for node in of(owner, ast.Attribute):
@@ -134,7 +143,7 @@ def _never_asked(owner: ast.ClassDef, flag: str) -> bool:
         for m in makers
         for n in walk(m)
     )
-    draws = any(map(is_random, getters)) or any(
+    draws = any(is_random(g) or _draws_in_own(source, g) for g in getters) or any(
         _AT_RANDOM.match(last_name(c.func)) for m in makers for c in of(m, ast.Call)
     )
     return kept and not asked and used == 1 and not owner.bases[1:] and bool(getters) and draws

@@ -14,13 +14,13 @@ from ..shared.checks import at
 from ..shared.nodes import assigned
 
 _MEAN = re.compile(r"(?i)(?:^|_)(?:mean|means|mu|avg|average)(?:_|$)")
-_SPREAD = re.compile(r"(?i)(?:^|_)(?:std|stds|sigma|stdev|std_?dev|deviation|scale)(?:_|$)")
+_SPREAD = re.compile(r"(?i)(?:^|_)(?:std|stds|sd|sds|sigma|stdev|std_?dev|deviation|scale)(?:_|$)")
 
 
 def figures_exchanged(source: Script) -> Finding | None:
     """`std, mean = x.mean(), x.std()`, `(x - std) / mean`, `Normalize(std, mean)`: they are exchanged."""
     for node in source.of(ast.Assign):
-        told = {(_kind(_word(t)), _made(v)) for t, v in assigned(node)}
+        told = {(kind(word(t)), _made(v)) for t, v in assigned(node)}
         if ("mean", "std") in told and ("std", "mean") in told:
             return at(source, node, "the mean is given the deviation, and the deviation the mean")
     for part in source.of(ast.BinOp):
@@ -31,19 +31,20 @@ def figures_exchanged(source: Script) -> Finding | None:
             or not isinstance(left.op, ast.Sub)
         ):
             continue
-        if _kind(_word(left.right)) == "std" and set(_kinds(part.right)) == {"mean"}:
+        if kind(word(left.right)) == "std" and set(_kinds(part.right)) == {"mean"}:
             return at(source, part, "the deviation is taken off, and the mean divides")
     for call in source.named("Normalize", "normalize"):
         places = call.args[-2:] if last_name(call.func) == "Normalize" else call.args[1:3]
-        named = {k.arg: _kind(_word(k.value)) for k in call.keywords}
-        if [_kind(_word(p)) for p in places] == ["std", "mean"]:
+        named = {k.arg: kind(word(k.value)) for k in call.keywords}
+        if [kind(word(p)) for p in places] == ["std", "mean"]:
             return at(source, call, "the deviation is given as the mean, and the mean as the deviation")
         if named.get("mean") == "std" and named.get("std") == "mean":
             return at(source, call, "the deviation is given as the mean, and the mean as the deviation")
     return None
 
 
-def _word(node: ast.AST) -> str:
+def word(node: ast.AST) -> str:
+    """The name that a figure bears, out of items and calls: `self.std[None].view(-1)` -> "std"."""
     while isinstance(node, (ast.Subscript, ast.Call)):
         node = node.value if isinstance(node, ast.Subscript) else node.func
         if isinstance(node, ast.Attribute) and node.attr in (
@@ -58,7 +59,8 @@ def _word(node: ast.AST) -> str:
     return last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
 
 
-def _kind(word: str) -> str:
+def kind(word: str) -> str:
+    """Whether a name says "mean" or "std"; "" where it says neither or both."""
     mean, spread = _MEAN.search(word) is not None, _SPREAD.search(word) is not None
     return "" if mean == spread else "mean" if mean else "std"
 
@@ -66,8 +68,8 @@ def _kind(word: str) -> str:
 def _kinds(node: ast.expr) -> Iterator[str]:
     """The kinds of all names of a divisor: `mean + 1e-6`."""
     for part in of(node, ast.Name, ast.Attribute):
-        if kind := _kind(last_name(part)):
-            yield kind
+        if told := kind(last_name(part)):
+            yield told
 
 
 def _made(value: ast.expr) -> str:

@@ -8,10 +8,11 @@ import re
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
-from ..shared.checks import at
-from ..shared.nodes import refilled
+from ..shared.checks import at, is_evaluation
+from ..shared.nodes import flat, refilled
 from ..shared.sides import given, side, stem
 
 _EVALUATES = re.compile(r"(?i)eval|valid|score|(?:^|_)test(?:_|$)|accuracy|metric|predict")
@@ -125,7 +126,9 @@ def _scored(source: Script) -> Finding | None:
     """A function that evaluates is handed training data alone, and held-out data of that name lie idle."""
     for call in source.calls:
         name = last_name(call.func)
-        if not _EVALUATES.search(name) or side(name) is True or _is_data(call) or name[:1].isupper():
+        if side(name) is True or _is_data(call) or name[:1].isupper():
+            continue
+        if not _EVALUATES.search(name) and not _scores(source, call):
             continue
         if _INSPECTS.search(name):
             continue
@@ -138,11 +141,19 @@ def _scored(source: Script) -> Finding | None:
         data = [a for a in data if not _is_switch(source, a)]
         if data and all(side(unparse(a)) is True for a in data) and any(is_idle(source, a) for a in data):
             told = _told(source, call)
-            if side(told) is not True:
+            if side(told) is not True and "train_" not in source.function_name(call):
                 return at(
                     source, call, "what is evaluated is the training data, and the held-out data lie idle"
                 )
     return None
+
+
+def _scores(source: Script, call: ast.Call) -> bool:
+    """A function of the program that runs the model without gradients, whatever its name."""
+    called = flow(source).called(call) if isinstance(call.func, ast.Name) else []
+    return len(called) == 1 and any(
+        last_name(c.func) == "eval" and is_evaluation(source, c) for c in of(called[0], ast.Call)
+    )
 
 
 def _is_switch(source: Script, node: ast.expr) -> bool:
@@ -193,12 +204,22 @@ def is_idle(source: Script, data: ast.expr) -> bool:
     for node in source.of(ast.Name, ast.Attribute):
         word = last_name(node)
         if side(word) is False and stem(word) == stem(name):
+            if isinstance(node, ast.Name) and _of_another_function(source, node, data):
+                continue
             into = stored if isinstance(node.ctx, ast.Store) else read
             own = isinstance(node.ctx, ast.Load) and (
                 _of_itself(source, node, word) or _counted_alone(source, node)
             )
             into[word] = into.get(word, 0) + (not own)
     return any(not read.get(word) for word in stored)
+
+
+def _of_another_function(source: Script, node: ast.Name, data: ast.expr) -> bool:
+    """A function that is not the one around the data gives the name a value of its own."""
+    mine, theirs = source.function_around(data), source.function_around(node)
+    if theirs is None or theirs is mine:
+        return False
+    return any(n.id == node.id and isinstance(n.ctx, ast.Store) for n in of(theirs, ast.Name))
 
 
 def _uncut(node: ast.expr) -> ast.expr:
@@ -208,8 +229,10 @@ def _uncut(node: ast.expr) -> ast.expr:
 
 
 def _counted_alone(source: Script, node: ast.AST) -> bool:
-    """`len(val_cases)`: how many there are says nothing of them."""
+    """`len(val_cases)`, `x_val.shape`: how many there are says nothing of them."""
     call = source.parents.get(node)
+    if isinstance(call, ast.Attribute) and call.attr == "shape":
+        return True
     return isinstance(call, ast.Call) and unparse(call.func) == "len"
 
 
@@ -217,9 +240,8 @@ def _of_itself(source: Script, node: ast.AST, word: str) -> bool:
     """`x_val = scaler.transform(x_val)`, or a loader's function that hands it back: no use of it yet."""
     statement = source.statement(node)
     if isinstance(statement, ast.Assign):
-        return any(
-            last_name(t) == word for t in statement.targets if isinstance(t, (ast.Name, ast.Attribute))
-        )
+        targets = [e for t in statement.targets for e in flat([t])]
+        return any(last_name(t) == word for t in targets if isinstance(t, (ast.Name, ast.Attribute)))
     function = source.function_around(node)
     return (
         isinstance(statement, ast.Return) and function is not None and isinstance(statement.value, ast.Tuple)

@@ -55,6 +55,7 @@ from .target_means import means_of_own_target
 from .tuned_on_test import tuned_on_test
 from .tuples_meet import parts_share_an_element
 from .wholes import figures_of_all, figures_of_whole, whole_for_a_part
+from .windows_torn import overlapping_windows_divided
 
 
 @probe()
@@ -119,7 +120,7 @@ def held_out_in_training(view: View) -> Finding:
             told_at(parts_that_meet),
             told_at(targets_inside_windows),
             means_of_own_target,
-            series_parted_by_chance,
+            *(series_parted_by_chance, overlapping_windows_divided),
             parts_share_an_element,
         ),
     )
@@ -318,11 +319,27 @@ def _joined(source: Script) -> Finding | None:
             continue
         seen = seen or mine.node
         both = [t for t in texts if side(t) is False and (t in held or t.split(".")[-1] in held)]
+        both = both or [t for t in texts if side(t) is False and _made_of(source, t)]
         taken = [t for t in texts if side(t) is False and t in _taken_apart(source)]
-        if (both and _evaluated(source, both[0])) or (taken and _read_below(source, taken[0], mine.node)):
+        if (both and (_evaluated(source, both[0]) or _made_of(source, both[0]))) or (
+            taken and _read_below(source, taken[0], mine.node)
+        ):
             both = both or taken
             return at(source, mine.node, f"`{both[0]}` is trained on, and evaluated as held-out data")
     return ok(source, seen, "what is joined for training is not evaluated on") if seen is not None else None
+
+
+def _made_of(source: Script, text: str) -> bool:
+    """Held-out data are made of it: `dev_set = Texts(dev_rows, vocab)`."""
+    return any(
+        not g.learns
+        and isinstance(g.value, ast.Call)
+        and g.value.args
+        and unparse(g.value.args[0]) == text
+        and re.search(r"(?i)set|data|_ds$|^ds_|loader|_dl$", g.name) is not None
+        and last_name(g.value.func)[:1].isupper()
+        for g in given(source)
+    )
 
 
 def _taken_apart(source: Script) -> set[str]:

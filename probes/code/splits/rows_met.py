@@ -103,6 +103,26 @@ def _under_keys(source: Script) -> Iterator[Sided]:
                 yield Sided(told, key, value, rows, source.function_around(table))
 
 
+def _made_together(source: Script, parts: tuple[Sided, ...], one: Sided) -> bool:
+    """`tr, va = build(table)`: both sides come out of one call, and how it divides the rows is not known."""
+    return any(
+        p.rows == q.rows == one.rows and p.learns and not q.learns and _out_of_one_call(source, p, q)
+        for p in parts
+        for q in parts
+        if p.scope is q.scope
+    )
+
+
+def _out_of_one_call(source: Script, one: Sided, other: Sided) -> bool:
+    for node in source.of(ast.Assign):
+        if isinstance(node.value, (ast.Call, ast.GeneratorExp)) and isinstance(node.targets[0], ast.Tuple):
+            if source.function_around(node) is one.scope:
+                names = {unparse(e) for e in node.targets[0].elts}
+                if {one.name, other.name} <= names:
+                    return True
+    return False
+
+
 def _divided_again(part: Sided, others: list[Sided]) -> bool:
     """Training rows and held-out rows are cut from it: it is what models are developed on."""
     inside = [o for o in others if o.rows.table == part.rows.table and o.rows.rows < part.rows.rows]
@@ -190,6 +210,8 @@ def rows_in_both(source: Script) -> Finding | None:
             if other.rows.table != held.rows.table or other is held:
                 continue
             if _target_name(held.name) and _target_name(other.name):
+                continue
+            if _made_together(source, parts, other) or _made_together(source, parts, held):
                 continue
             both = held.rows.rows & other.rows.rows
             if other.learns:
