@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.model import Place
+from ..config.values import value_of
 from ..registry import Finding, View, absent, place, present, unknown
 from ..run import Event, Floats, Run, Series
 from . import scaler, situation, stats
@@ -232,6 +233,32 @@ def loss_masked_nan(view: View, rows: int = 2) -> Finding:
         f"{np.sum(masked)} rows of {series.name} hide a NaN",
         value=int(np.sum(masked)),
         threshold=rows,
+        series=(series.name,),
+    )
+
+
+@probe("train/loss", "config:precision")
+def masked_from_first(view: View, rows: int = 3) -> Finding:
+    """Every loss from the first one on is the 0.0 of a NaN, in a format that does not overflow so soon.
+
+    A mean over no labels is NaN at once, whatever the weights are.
+    """
+    run = view.run
+    series = run.series["train/loss"]
+    masked = _zero_with_dead_norm(run, series)
+    if series.masked is not None:
+        masked = masked | series.masked
+    words = f"{int(np.sum(masked))} of {len(series)} losses are the 0.0 of a NaN"
+    if len(series) < rows or not masked[0] or not np.all(masked):
+        return absent(words, value=int(np.sum(masked)), threshold=rows, series=(series.name,))
+    if value_of(run, "precision") not in ("bf16", "fp32"):
+        return unknown(f"{words}, in a format that overflows")
+    return present(
+        f"{words}, from the first step on, in {value_of(run, 'precision')}",
+        value=int(np.sum(masked)),
+        threshold=rows,
+        step=float(series.steps[0]),
+        where=(place(series, 0),),
         series=(series.name,),
     )
 

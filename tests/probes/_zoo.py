@@ -761,6 +761,15 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         without=("loss-zero",),
     )
     add(
+        "NaN from the first step",
+        run(
+            [series("train/loss", np.zeros(n), at), series("grad_norm", np.full(n, np.nan), at)],
+            {"precision": "bf16"},
+        ),
+        "loss-masked-from-first-step",
+        "loss-masked-nan",
+    )
+    add(
         "memorised",
         run([series("train/loss", noisy(rng, 2.3 * 10.0 ** (-4 * t), 0.1), at)], {"num_classes": 10}),
         "train-loss-near-zero",

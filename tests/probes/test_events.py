@@ -84,6 +84,18 @@ def test_weights_of_layers_that_stand_on_one_side(text: str, expected: str) -> N
     assert state("log-layers-not-loaded", run()) == "unknown"
 
 
+def test_layers_that_were_drawn_anew() -> None:
+    """Cross attention begins anew by design."""
+    name, text = "log-layers-drawn-anew", "newly initialized: ['h.0.{0}.q.weight', 'h.1.{0}.q.weight']"
+
+    def told(part: str) -> str:
+        return state(
+            name, run(events=[Event("weights-newly-initialized", "log.txt", 7, text=text.format(part))])
+        )
+
+    assert (told("attention"), told("crossattention"), state(name, run())) == ("present", "absent", "unknown")
+
+
 def test_a_converted_checkpoint_is_none_to_resume_from() -> None:
     """Megatron loads weights that were converted at iteration 1, and trains them from its first step on."""
     curve = series("train/loss", LOSS)

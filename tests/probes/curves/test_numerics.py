@@ -97,6 +97,16 @@ def test_a_mean_that_leaves_nan_out_does_not_put_the_gradient_first() -> None:
     assert found["loss-not-finite-at-start"].state is PRESENT
 
 
+@pytest.mark.parametrize(("precision", "expected"), [("bf16", PRESENT), ("fp16", UNKNOWN)])
+def test_a_nan_from_the_first_step_on_is_no_overflow(precision: str, expected: State) -> None:
+    """In fp16 the forward pass may overflow at once; once a loss was a number, it is something else."""
+    name, norms = "loss-masked-from-first-step", series("grad_norm", [NAN] * 6)
+    dead, late = series("train/loss", [0.0] * 6), series("train/loss", [1.9, *[0.0] * 5])
+
+    assert zoo.state(run([dead, norms], {"precision": precision}), name) is expected
+    assert zoo.state(run([late, norms], {"precision": precision}), name) is State.ABSENT
+
+
 def test_what_the_framework_says_counts() -> None:
     """A line that says NaN makes the loss NaN at that step even where no value was logged."""
     said = Event("non-finite-loss", "train.log", 12, 7.0, text="loss is NAN or INF")
