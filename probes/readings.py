@@ -122,6 +122,7 @@ MODULES = (
     "code.splits.alike",
     "code.splits.leaks",
     "code.splits.overlaps",
+    "code.splits.one_end",
     "code.splits.simulated",
     "code.splits.sorted",
     "code.settings.unread",

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isnan, nan
 
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
-from ...scripts.flow import flow
+from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ...side_chains.apart import OTHER_DATA
 from ...side_chains.checks import both_followed, differences
 from ..shared.checks import at, first, number, ok
 from ..shared.numbers import known
-from ..shared.roles import is_random
+from ..shared.one_side import neutral
+from ..shared.roles import TARGET_WORDS, base, is_random
 from ..shared.sides import given, side
 from .held_noise import held_out_noised
 
@@ -34,6 +36,7 @@ _OF_SIDE = re.compile(
 # whole numbers count or number something, but for these
 _OF_VALUE = re.compile(
     r"(?i)shift|scale|gain|noise|bright|contrast|mean|std|level|drift|bias|amp|contamina|outlier"
+    r"|(?:^|_)(?:low|lowest|high|highest|min|max|lower|upper|lo|hi)(?:_|$)"
 )
 # what is stronger for training is augmentation
 _NOISE = re.compile(r"(?i)noise|jitter|sigma|corrupt|blur|distort|perturb")
@@ -41,6 +44,7 @@ _READS = re.compile(
     r"(?i)^(?:open|load|loadtxt|genfromtxt|imread|listdir|glob|rglob|walk|memmap|fromfile|download\w*|fetch\w*|"
     r"read|read_\w+|load_\w+|from_pretrained|from_csv)$"
 )
+_LEVEL = "level"  # of a figure inside of a sum or product, which has no name
 _DEPTH = 3
 Numbered = Callable[[ast.expr], float | None]
 
@@ -50,10 +54,18 @@ class Drawn:
     """A setting that samples are drawn with, and what it is on either side."""
 
     name: str
-    train: float
-    held: float
+    train: float  # NaN where training samples are told none
+    held: float  # NaN where it is no setting but a change
     node: ast.AST  # where it is told for the held-out part
     maker: Function
+
+    @property
+    def why(self) -> str:
+        """What is told of it."""
+        if isnan(self.held):
+            return "held-out samples are changed where they are made, training samples are not"
+        mine = "none" if isnan(self.train) else f"{self.train:g}"
+        return f"held-out samples are made with {self.name} = {self.held:g}, training samples with {mine}"
 
 
 @probe()
@@ -66,9 +78,10 @@ def drawn_apart(view: View) -> Finding:
 
         one = next(_all_apart(source, told), None)
         if one is not None:
-            sides = f"{one.name} = {one.held:g}, training samples with {one.train:g}"
-            why = f"held-out samples are made with {sides}"
-            return at(source, one.node, why)
+            return at(source, one.node, one.why)
+        other = _other_maker(source)
+        if other is not None:
+            return at(source, other, "held-out samples are made by another function than training samples")
         pairs = made_twice(source)
         return ok(source, pairs[0][2], "both parts are drawn alike") if pairs else None
 
@@ -124,6 +137,35 @@ def made_twice(source: Script) -> tuple[tuple[Function, ast.Call, ast.Call], ...
     return tuple(found)
 
 
+def _other_maker(source: Script) -> ast.Call | None:
+    """A call that draws the held-out samples, where another function draws those to learn from.
+
+    Functions whose names tell their side may well do the same, and one that calls the other adds to it.
+    """
+    found: dict[bool, dict[str, ast.Call]] = {True: {}, False: {}}
+    kinds: dict[bool, set[str]] = {True: set(), False: set()}
+    for one in given(source):
+        if isinstance(one.value, ast.Call) and isinstance(one.value.func, ast.Name):
+            found[one.learns].setdefault(one.value.func.id, one.value)
+            kinds[one.learns].add(neutral(one.name))
+    mine, theirs = (
+        {
+            n: (maker, call)
+            for n, call in found[learns].items()
+            if side(n) is None
+            and (maker := _maker(source, n)) is not None
+            and _draws(source, maker)
+            and not _hands_data(source, call)
+        }
+        for learns in (True, False)
+    )
+    if len(mine) != 1 or len(theirs) != 1 or mine.keys() == theirs.keys() or not kinds[True] & kinds[False]:
+        return None
+    makers, call = {m for m, _ in (*mine.values(), *theirs.values())}, next(iter(theirs.values()))[1]
+    inner = {f for m in makers for c in of(m, ast.Call) for f in flow(source).called(c)}
+    return None if makers & inner else call
+
+
 def _maker(source: Script, name: str) -> Function | None:
     if name in source.classes:
         body = source.classes[name].body
@@ -177,9 +219,23 @@ def _apart(told: Numbered, maker: Function, train: ast.Call, held: ast.Call) -> 
         if name not in given_here or name not in mine:
             continue
         yield from _differ(name, told(mine[name]), told(value), held, maker)
+    yield from _handed_on(told, maker, mine, theirs, held)
     flags = {n for n in theirs if n in mine and unparse(mine[n]) != unparse(theirs[n])}
-    for target, (one, other), node in _by_side(maker, flags):
+    for target, (one, other), node in _by_side(maker, mine, theirs, flags):
         yield from _differ(target, told(one), told(other), node, maker)
+    for node in _changed_alone(maker, mine, theirs, flags):
+        yield Drawn("", nan, nan, node, maker)
+
+
+def _handed_on(
+    told: Numbered, maker: Function, mine: dict[str, ast.expr], theirs: dict[str, ast.expr], held: ast.Call
+) -> Iterator[Drawn]:
+    """`load(n, seed=2, low=30)`: a setting that goes on through `**settings`, of the held-out part alone."""
+    own = {a.arg for a in (*maker.args.posonlyargs, *maker.args.args, *maker.args.kwonlyargs)}
+    for name in theirs.keys() - mine.keys() - own if maker.args.kwarg is not None else ():
+        value = told(theirs[name])
+        if value and not _OF_SIDE.search(name) and (value != int(value) or _OF_VALUE.search(name)):
+            yield Drawn(name, nan, value, held, maker)
 
 
 def _differ(
@@ -208,15 +264,79 @@ def bound(maker: Function, call: ast.Call) -> dict[str, ast.expr]:
     }
 
 
-def _by_side(maker: Function, flags: set[str]) -> Iterator[tuple[str, tuple[ast.expr, ast.expr], ast.AST]]:
-    """`dim = 0.3 if split == "val" else 1.0`: the name, its values in training and else, the statement."""
-    for node in of(maker, ast.Assign):
-        value, target = node.value, node.targets[0]
-        if not (isinstance(value, ast.IfExp) and isinstance(target, ast.Name)):
-            continue
-        learns = _asks(value.test, flags)
+def _by_side(
+    maker: Function, mine: Mapping[str, ast.expr], theirs: Mapping[str, ast.expr], flags: set[str]
+) -> Iterator[tuple[str, tuple[ast.expr, ast.expr], ast.AST]]:
+    """`dim = 0.3 if split == "val" else 1.0`: the name, its values in training and else, the statement.
+
+    Also inside of a sum or product, and `if split == "val": dim = 0.3` with an `else` for the same name.
+    """
+    direct = {n.value: n for n in of(maker, ast.Assign)}
+    for node in of(maker, ast.IfExp):
+        learns = _holds_of(node.test, mine, theirs, flags)
         if learns is not None:
-            yield target.id, (value.body, value.orelse) if learns else (value.orelse, value.body), node
+            made = direct.get(node)
+            target = made.targets[0] if made is not None else None
+            if target is None or isinstance(target, ast.Name):
+                name = target.id if target is not None else _LEVEL
+                yield name, (node.body, node.orelse) if learns else (node.orelse, node.body), made or node
+    for choice in of(maker, ast.If):
+        learns = _holds_of(choice.test, mine, theirs, flags)
+        if learns is not None and choice.orelse:
+            sides = (choice.body, choice.orelse) if learns else (choice.orelse, choice.body)
+            train, held = (
+                {n.targets[0].id: n for n in side if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)}
+                for side in sides
+            )
+            yield from ((n, (train[n].value, held[n].value), held[n]) for n in train.keys() & held.keys())
+
+
+def _changed_alone(
+    maker: Function, mine: Mapping[str, ast.expr], theirs: Mapping[str, ast.expr], flags: set[str]
+) -> Iterator[ast.AST]:
+    """`if ood: images = images * 0.6 + 40`: what held-out samples alone get of a change by figures."""
+    back = {n.id for end in returns(maker) for n in of(end, ast.Name)}
+    for choice in of(maker, ast.If):
+        learns = _holds_of(choice.test, mine, theirs, flags)
+        if learns is None:
+            continue
+        alone, others = (choice.orelse, choice.body) if learns else (choice.body, choice.orelse)
+        for node in alone if not others else ():
+            if isinstance(node, (ast.Assign, ast.AugAssign)):
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                name = base(target) if isinstance(target, (ast.Name, ast.Subscript)) else ""
+                own = isinstance(node, ast.AugAssign) or name in {base(n) for n in of(node.value, ast.Name)}
+                figures = [c for c in of(node.value, ast.Constant) if isinstance(c.value, (int, float))]
+                if own and figures and name in map(str.lower, back) and not TARGET_WORDS.search(name):
+                    yield node
+
+
+def _holds_of(
+    test: ast.expr, mine: Mapping[str, ast.expr], theirs: Mapping[str, ast.expr], flags: set[str]
+) -> bool | None:
+    """Whether a test holds of training alone (True) or of the held-out part alone; None of both, neither, unknown."""
+    one, other = _truth(test, mine), _truth(test, theirs)
+    if one is None or other is None:
+        return _asks(test, flags)
+    return one if one != other else None
+
+
+def _truth(test: ast.expr, given_to: Mapping[str, ast.expr]) -> bool | None:
+    """What a test of one parameter comes to, of what a call gives it."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _truth(test.operand, given_to)
+        return None if inner is None else not inner
+    if isinstance(test, ast.Name):
+        told = given_to.get(test.id)
+        return bool(told.value) if isinstance(told, ast.Constant) else None
+    if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1):
+        return None
+    told, other = given_to.get(test.left.id), test.comparators[0]
+    if not (isinstance(told, ast.Constant) and isinstance(other, ast.Constant)):
+        return None
+    if isinstance(test.ops[0], (ast.Eq, ast.Is)):
+        return bool(told.value == other.value)
+    return bool(told.value != other.value) if isinstance(test.ops[0], (ast.NotEq, ast.IsNot)) else None
 
 
 def _asks(test: ast.expr, flags: set[str]) -> bool | None:

@@ -26,6 +26,14 @@ for epoch in range(9):
     with torch.no_grad():
         print((model(valid_x).argmax(1) == valid_y).float().mean())
 """
+BACK = "    return torch.from_numpy(x)"
+DIMMED = '    if split == "night":\n        x = 0.6 * x - 0.4\n' + BACK
+OTHER = """
+def sketch(count, seed):
+    rng = np.random.default_rng(seed)
+    return torch.rand(count, 8), torch.from_numpy(rng.integers(0, 3, count))
+"""
+WRAPS = "def kept(count, seed):\n    return record(count, seed)\n"
 HELD = "valid_x, valid_y = record(200, 2)"
 BY_SIDE = 'gain = 0.4 if split == "valid" else 1.0'
 
@@ -52,6 +60,19 @@ def written(*edits: tuple[str, str]) -> str:
         ([(HELD, HELD[:-1] + ", per_kind=9)")], "absent"),  # a count by any name
         ([("record(800, 1)", "record(800, 1, level=2)"), (HELD, HELD[:-1] + ", level=2)")], "absent"),
         ([("rng = np.random.default_rng(seed)", "rng = np.load('x.npy')")], "unknown"),  # data that lie there
+        ([(', split="train")', ", **more)"), (HELD, HELD[:-1] + ", lowest=0.5)")], "present"),
+        (
+            [("x = gain", 'x = (0.4 if split == "night" else 1.0)'), (HELD, HELD[:-1] + ', split="night")')],
+            "present",
+        ),
+        ([(BACK, DIMMED), (HELD, HELD[:-1] + ', split="night")')], "present"),
+        ([(BACK, DIMMED)], "absent"),  # never asked for
+        (
+            [(BACK, DIMMED.replace("night", "train")), (HELD, HELD[:-1] + ', split="night")')],
+            "absent",
+        ),  # augmentation
+        ([("train_x, train", OTHER + "train_x, train"), (HELD, HELD.replace("record", "sketch"))], "present"),
+        ([("train_x, train", WRAPS + "train_x, train"), (HELD, HELD.replace("record", "kept"))], "unknown"),
     ],
 )
 def test_samples_drawn_apart(edits: list[tuple[str, str]], wanted: str) -> None:
