@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
@@ -48,7 +48,7 @@ def _cut_apart(source: Script) -> Finding | None:
 
 
 def _by_rank(source: Script) -> Finding | None:
-    """`held_out = days[np.argsort(warmth)][:n]`: one end of what is ranked by a quantity, not by time or group."""
+    """`held_out = days[np.argsort(warmth)][:n]`: one end of a ranking, not by time or group."""
     for node, value in _held(source):
         for cut in _cuts(value):
             ranked = _ranked(source, cut.value)
@@ -64,7 +64,7 @@ def _last_groups(source: Script) -> Finding | None:
             maker = _maker(source, whole)
             if maker is None or _mixed(source, maker, node):
                 continue
-            told = "held-out samples are the last of what is made group after group: groups that training never sees"
+            told = "held-out samples are the last of what is made group after group: new groups"
             return at(source, node, told)
     return None
 
@@ -76,7 +76,7 @@ def _last_classes(source: Script) -> Finding | None:
             maker = _made_by(source, whole)
             made = _classes_in_order(maker) if maker is not None else None
             if maker is not None and made is not None and not _mixed(source, maker, node):
-                return at(source, made, "labels are made in the order of classes, and samples are cut by position")
+                return at(source, made, "labels are made class after class, and samples are cut by position")
     return None
 
 
@@ -84,28 +84,31 @@ def _classes_in_order(maker: Function) -> ast.AST | None:
     """`labels = np.sort(rng.integers(...))`, `np.repeat(np.arange(8), n // 8)`, `np.arange(n) * 8 // n`."""
     for node in of(maker, ast.Assign):
         target, value = node.targets[0], node.value
-        if not isinstance(target, ast.Name) or not _LABELS.search(target.id) or not isinstance(value, (ast.Call, ast.BinOp)):
+        if not isinstance(target, ast.Name) or not _LABELS.search(target.id):
             continue
-        if isinstance(value, ast.BinOp):
-            inner = value.left
-            if isinstance(value.op, ast.FloorDiv) and any(last_name(c.func) == "arange" for c in of(inner, ast.Call)):
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv):
+            if _calls(value.left, _RANGES):
                 return node
-        elif last_name(value.func) in ("sort", "sorted") and any(_is_random(c) for a in value.args for c in of(a, ast.Call)):
-            return node
-        elif last_name(value.func) in ("repeat", "repeat_interleave") and value.args:
-            if any(last_name(c.func) in ("arange", "range") for c in of(value.args[0], ast.Call)):
+        elif isinstance(value, ast.Call) and value.args:
+            name = last_name(value.func)
+            if name in ("sort", "sorted") and _calls(value.args[0], _DRAWN):
+                return node
+            if name in ("repeat", "repeat_interleave") and _calls(value.args[0], _RANGES):
                 return node
     return None
 
 
+def _calls(node: ast.expr, names: frozenset[str]) -> bool:
+    return any(last_name(c.func) in names for c in of(node, ast.Call))
+
+
+_DRAWN = frozenset(("integers", "randint", "choice", "choices"))
+_RANGES = frozenset(("range", "arange"))
+_SHUFFLES = frozenset(("shuffle", "permutation", "randperm", "shuffled"))
 _LABELS = re.compile(r"(?i)^(?:y|ys|labels?|targets?|class(?:es)?|kinds?|t)$")
 _CLEANS = re.compile(
     r"(?i)abs|quantile|percentile|std|isnan|isfinite|notna|isnull|zscore|median|len\b|valid\b|nunique|count|length|size"
 )
-
-
-def _is_random(call: ast.Call) -> bool:
-    return last_name(call.func) in ("integers", "randint", "choice", "choices")
 
 
 def _beyond(source: Script) -> Finding | None:
@@ -115,12 +118,13 @@ def _beyond(source: Script) -> Finding | None:
         for text, above in _thresholds(source, one.value):
             before = kept.setdefault(text, (one.learns, above))
             if before[0] != one.learns and before[1] != above:
-                return at(source, one.node, f"training and held-out samples lie on either side of `{text[:60]}`")
+                told = f"training and held-out samples lie on either side of `{text[:60]}`"
+                return at(source, one.node, told)
     return None
 
 
 def _thresholds(source: Script, value: ast.expr) -> Iterator[tuple[str, bool]]:
-    """Quantities, without the words of their side, that rows are kept by, and whether it is what lies above."""
+    """Quantities, without the words of their side, that rows are kept by, and whether those above are."""
     kept = [n.slice for n in of(value, ast.Subscript)]
     kept += [test for n in of(value, ast.ListComp) for test in n.generators[0].ifs]
     for written in kept:
@@ -169,7 +173,8 @@ def _ranked(source: Script, node: ast.expr, depth: int = _DEEP) -> str | None:
     if isinstance(node, ast.Subscript):
         held = node.slice
         if isinstance(held, ast.Slice):
-            return _ranked(source, node.value, depth - 1) if held.lower is None and held.upper is None else None
+            whole = held.lower is None and held.upper is None
+            return _ranked(source, node.value, depth - 1) if whole else None
         return _ranked(source, held, depth - 1)
     if not isinstance(node, ast.Call):
         return None
@@ -191,14 +196,15 @@ _SAME = frozenset(("list", "tuple", "set", "array", "asarray", "tensor", "revers
 
 def _numbers(source: Script, node: ast.expr) -> bool:
     """Places of samples: `range(len(rows))`."""
-    return any(isinstance(v, ast.Call) and last_name(v.func) in ("range", "arange") for v in flow(source).values(node))
+    ends = flow(source).values(node)
+    return any(isinstance(v, ast.Call) and last_name(v.func) in _RANGES for v in ends)
 
 
 def _cut_by_position(source: Script, value: ast.expr) -> Iterator[ast.expr]:
     """What the held-out part is the last of: `cards[n:]`, or the rows whose numbers are in a range."""
     for node in of(value, ast.Subscript):
         inner = node.slice
-        if isinstance(inner, ast.Slice) and inner.lower is not None and inner.upper is None and inner.step is None:
+        if isinstance(inner, ast.Slice) and inner.lower and not (inner.upper or inner.step):
             yield node.value
     for made in of(value, ast.ListComp):
         loop = made.generators[0]
@@ -207,7 +213,8 @@ def _cut_by_position(source: Script, value: ast.expr) -> Iterator[ast.expr]:
             if any(_kept_of_range(source, test) for test in loop.ifs):
                 yield over.args[0]
         elif _of_range(source, over):
-            yield from (s.value for s in of(made.elt, ast.Subscript) if unparse(s.slice) == unparse(loop.target))
+            place = unparse(loop.target)
+            yield from (s.value for s in of(made.elt, ast.Subscript) if unparse(s.slice) == place)
     if isinstance(value, ast.Call) and last_name(value.func) == "Subset" and len(value.args) == 2:
         if _of_range(source, value.args[1]):
             yield value.args[0]
@@ -230,7 +237,7 @@ def _of_range(source: Script, node: ast.expr, depth: int = _DEEP) -> bool:
         name = last_name(end.func)
         if name in ("set", "list", "sorted", "frozenset"):
             return _of_range(source, end.args[0], depth - 1)
-        if name in ("range", "arange") and len(end.args) == 2:
+        if name in _RANGES and len(end.args) == 2:
             return not (isinstance(end.args[0], ast.Constant) and end.args[0].value == 0)
     return False
 
@@ -257,7 +264,9 @@ def _maker(source: Script, whole: ast.expr) -> Function | None:
     """The function that makes these samples group after group."""
     made = _made_by(source, whole)
     ends = flow(source).given_back(made) if made is not None else ()
-    return made if made is not None and ends and all(_group_after_group(source, made, e) for e in ends) else None
+    if made is None or not ends or not all(_group_after_group(source, made, e) for e in ends):
+        return None
+    return made
 
 
 def _group_after_group(source: Script, function: Function, end: ast.expr) -> bool:
@@ -269,7 +278,7 @@ def _group_after_group(source: Script, function: Function, end: ast.expr) -> boo
     if not isinstance(end, ast.Name):
         return False
     for loop in of(function, ast.For):
-        inner = [n for n in walk(loop) if n is not loop and isinstance(n, (ast.For, ast.While, ast.GeneratorExp))]
+        inner = [n for n in of(loop, ast.For, ast.While, ast.GeneratorExp) if n is not loop]
         fills = [c for c in of(loop, ast.Call) if last_name(c.func) in ("append", "extend")]
         mine = [c for c in fills if isinstance(c.func, ast.Attribute) and unparse(c.func.value) == end.id]
         if inner and mine and _groups(source, loop):
@@ -296,7 +305,7 @@ def _groups(source: Script, loop: ast.For | ast.comprehension) -> bool:
 
 def _mixed(source: Script, maker: Function, node: ast.AST) -> bool:
     """Something mixes samples where they are made, or before they are cut."""
-    if any(c for c in of(maker, ast.Call) if last_name(c.func) in ("shuffle", "permutation", "randperm", "shuffled")):
+    if any(last_name(c.func) in _SHUFFLES for c in of(maker, ast.Call)):
         return True
     scope, line = source.function_around(node), getattr(node, "lineno", 0)
     here = (c for c in source.named(*MIXES) if source.function_around(c) is scope)

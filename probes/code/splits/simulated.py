@@ -284,11 +284,14 @@ def _by_side(
         learns = _holds_of(choice.test, mine, theirs, flags)
         if learns is not None and choice.orelse:
             sides = (choice.body, choice.orelse) if learns else (choice.orelse, choice.body)
-            train, held = (
-                {n.targets[0].id: n for n in side if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)}
-                for side in sides
-            )
+            train, held = map(_named_values, sides)
             yield from ((n, (train[n].value, held[n].value), held[n]) for n in train.keys() & held.keys())
+
+
+def _named_values(body: list[ast.stmt]) -> dict[str, ast.Assign]:
+    """The statements of a branch that give a name a value, by the name."""
+    made = [n for n in body if isinstance(n, ast.Assign)]
+    return {n.targets[0].id: n for n in made if isinstance(n.targets[0], ast.Name)}
 
 
 def _changed_alone(
@@ -314,7 +317,7 @@ def _changed_alone(
 def _holds_of(
     test: ast.expr, mine: Mapping[str, ast.expr], theirs: Mapping[str, ast.expr], flags: set[str]
 ) -> bool | None:
-    """Whether a test holds of training alone (True) or of the held-out part alone; None of both, neither, unknown."""
+    """Whether a test holds of training alone (True) or of the held-out part alone; else None."""
     one, other = _truth(test, mine), _truth(test, theirs)
     if one is None or other is None:
         return _asks(test, flags)
