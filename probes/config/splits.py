@@ -31,6 +31,7 @@ def splits_differ(view: View) -> Finding:
     from ..code.shared.checks import first
     from ..code.shared.sides import either
     from ..code.splits.alike import splits_processed_differently
+    from ..code.splits.lengths_of_sides import cut_shorter_when_scored
     from ..code.splits.sides_apart import inputs_apart
 
     return any_of(
@@ -41,6 +42,7 @@ def splits_differ(view: View) -> Finding:
             scaled_apart(view),
             first(view, inputs_apart, "the scripts make no pair of data sets"),
             first(view, either(mapped_on_one_side, one_part_unscaled), "the scripts map no scaling by side"),
+            first(view, cut_shorter_when_scored, "the scripts cut no samples by side"),
         )
     )
 

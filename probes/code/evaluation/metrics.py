@@ -56,7 +56,7 @@ from .misread import softmax_of_two_axes, wrong_kind
 from .named_figures import other_than_named
 from .other_kind import mean_of_batch_scores, softmax_of_many_labels
 from .own_measure import errors_cancel_out, measures_itself
-from .parts_scored import along_samples, part_of_held_out
+from .parts_scored import along_samples, hits_over_batches, part_of_held_out
 from .put_together import (
     divided_by_last_batch,
     first_place_without_logarithm,
@@ -141,6 +141,7 @@ def metric_miscounts(view: View) -> Finding:
             errors_cancel_out,
             compared_unlike_trained,
             *(left_at_once, part_of_held_out, along_samples, answers_reordered),
+            hits_over_batches,
             mask_unused,
             mask_left_in_metric,
             mean_over_emptied_in_metric,

@@ -129,6 +129,25 @@ def _names_of(source: Script, call: ast.Call) -> set[str]:
     return {n.id for t in statement.targets for n in of(t, ast.Name)}
 
 
+def hits_over_batches(source: Script) -> Finding | None:
+    """`sum(g == p for g, p in zip(gold, pred)) / len(loader)`: hits of samples over the number of batches."""
+    for node in source.of(ast.BinOp):
+        function = source.function_around(node)
+        if not isinstance(node.op, ast.Div) or function is None:
+            continue
+        loaders = {unparse(gone_over(f.iter)) for f in of(function, ast.For)}
+        below = re.fullmatch(r"\(?len\(([\w.]+)\)(?: \* \d+)?\)?", unparse(node.right))
+        if below is None or below[1] not in loaders or not isinstance(node.left, ast.Call):
+            continue
+        if last_name(node.left.func) != "sum" or not of(node.left, ast.Compare):
+            continue
+        if names_in(node.left) & _kept(function) and not source.loops_around(node):
+            if any("batch_size=1" in unparse(c) for c in source.named("DataLoader")):
+                return None
+            return at(source, node, "hits of samples are divided by the number of batches")
+    return None
+
+
 def along_samples(source: Script) -> Finding | None:
     """`p.argmax(axis=0)` where `p.argmax(axis=1)` is asked elsewhere: the best sample of a class."""
     asked: dict[str, dict[str, list[ast.Call]]] = {}

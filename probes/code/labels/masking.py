@@ -24,7 +24,7 @@ from .flat_positions import padding_of_positions, zeros_for_labels
 from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .marks import USUAL, ignored_labels, is_label, padded_labels, real_class_ignored, written_over
 from .mask_of_batch import mask_of_batch_unread
-from .pads_in_pairs import only_pads_count, padded_pairs_count
+from .pads_in_pairs import filled_places_count, only_pads_count, padded_pairs_count
 from .prompts import answer_hidden, marked_in_two_ways
 from .table_sizes import classes_from_padding
 from .tape_means import averaged_with_padding
@@ -71,8 +71,7 @@ def label_padding_counts(view: View) -> Finding:
         gaps_counted,
         batch_mask_unused,
         mask_of_batch_unread,
-        padded_pairs_count,
-        only_pads_count,
+        *(padded_pairs_count, filled_places_count, only_pads_count),
         first_piece_hidden,
         labels_padded_with_a_token,
         labels_lengthened_with_a_token,

@@ -8,7 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...scripts.flow import flow
+from ...scripts.flow import flow, returns
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at
@@ -17,6 +17,11 @@ _TARGET = re.compile(r"(?i)^(?:pos|positives?|targets?|tgt|labels?|nxt|next\w*)$
 _ASKS = re.compile(
     r"(?i)(?:pos\w*|neg\w*|target\w*|tgt|labels?|nxt|\by|\bx|seq\w*|ids) ?(?:!=|>) ?0\b|ne\(0|nonzero"
     r"|ignore_index|where\(|!= ?pad|mask(?![=\w])|PAD\b"
+)
+
+
+_HEEDED = re.compile(
+    r"(?i)ignore_index|(?:!=|>) ?0\b|!= ?pad|ne\(0|nonzero|(?-i:PAD)\b|(?:loss|pad)\w*_?mask"
 )
 
 
@@ -51,6 +56,44 @@ def padded_pairs_count(source: Script) -> Finding | None:
         if keyword(call, "weight") is None and keyword(call, "reduction") is None:
             return at(source, call, "the places that a sequence is filled up with count in the loss")
     return None
+
+
+def filled_places_count(source: Script) -> Finding | None:
+    """`return [0] * (n - len(seq)) + seq` for targets too, and `CrossEntropyLoss()` over every place."""
+    padded = any(
+        k.arg == "padding_idx" and unparse(k.value) == "0"
+        for c in source.named("Embedding")
+        for k in c.keywords
+    )
+    if not padded or _HEEDED.search(source.code):
+        return None
+    fillers = {f.name for f in source.of(ast.FunctionDef) if any(_fills(e) for e in returns(f))}
+    targets = [
+        out
+        for f in source.of(ast.FunctionDef)
+        if f.name == "__getitem__"
+        for out in of(f, ast.Return)
+        if isinstance(out.value, ast.Tuple)
+        and len(out.value.elts) == 2
+        and all(any(last_name(c.func) in fillers for c in of(e, ast.Call)) for e in out.value.elts)
+    ]
+    if not targets:
+        return None
+    for call in source.named("CrossEntropyLoss", "cross_entropy"):
+        if any(k.arg in ("ignore_index", "weight", "reduction", None) for k in call.keywords):
+            return None
+    for call, kind in source.losses:
+        every = len(call.args) == 2 and re.search(r"(?:view|reshape|flatten)\(", unparse(call.args[1]))
+        if kind.replace("_", "") in ("crossentropyloss", "crossentropy") and every:
+            return at(source, call, "the places that a sequence is filled up with count in the loss")
+    return None
+
+
+def _fills(value: ast.expr) -> bool:
+    """`[0] * (n - len(seq)) + seq`, or behind it."""
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return False
+    return any(re.match(r"\[0\] \* \(?.*len\(", unparse(s)) for s in (value.left, value.right))
 
 
 def only_pads_count(source: Script) -> Finding | None:

@@ -26,7 +26,7 @@ from ..tensorflow.graph import rows_fed_apart
 from ..tensorflow.turned_apart import turned_alone
 from .batch_apart import mixed_alone
 from .cut_apart import cut_at_exchanged_corners, turned_by_another_draw
-from .in_getitem import label_of_the_one_before
+from .in_getitem import answer_is_the_input, label_of_the_one_before
 from .mixed_pairs import shares_exchanged
 from .pixel_types import bytes_wrap, classes_divided
 from .twin_pictures import labels_scaled_by_chance, mirrored_on_another_axis, one_of_two_moved
@@ -61,7 +61,7 @@ def sample_torn_apart(view: View) -> Finding:
             labels_scaled_by_chance,
             *(classes_divided, bytes_wrap),
             target_further_on,
-            *(label_of_the_one_before, rows_by_order_and_by_place),
+            *(label_of_the_one_before, rows_by_order_and_by_place, answer_is_the_input),
             shows("moved-apart"),
         ),
         "the scripts change no samples that have several parts",

@@ -12,8 +12,9 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import flat
 from ..shared.numbers import known
-from ..shared.sides import given, side
+from ..shared.sides import given, literal, side
 from ..splits.simulated import bound, made_twice
 from .few import meant, small
 
@@ -27,6 +28,73 @@ SIZE = re.compile(
 )
 _TIMES = 5  # held-out samples for one to learn from: nobody splits data so
 _A_CLASS = 10  # samples of each class, fewer than which no network learns from the start
+
+
+def returned_in_first_round(source: Script) -> Finding | None:
+    """`for line in f: rows.append(line); return rows`: the reader gives back what its first round found."""
+    for function in source.of(ast.FunctionDef):
+        last = function.body[-1] if function.body else None
+        if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
+            continue
+        for loop in of(function, ast.For):
+            end = loop.body[-1]
+            if not isinstance(end, ast.Return) or end.value is None or len(loop.body) < 2:
+                continue
+            grown = [c for c in of(loop, ast.Call) if last_name(c.func) in ("append", "extend", "add")]
+            whole = end.value.value if isinstance(end.value, ast.Subscript) else end.value
+            if unparse(whole) == last.value.id and any(source.owner(c) == last.value.id for c in grown):
+                return at(source, end, "the reader returns in the first round of its loop")
+    return None
+
+
+def read_short(source: Script, few: int) -> Finding | None:
+    """`if len(rows) > 200: break` in the loop of a reader, or `return rows[:64]` of what it has read."""
+    for function in source.of(ast.FunctionDef):
+        if not _READS.match(function.name) or not _reads_training(source, function.name):
+            continue
+        grown = {
+            source.owner(c)
+            for loop in of(function, ast.For)
+            for c in of(loop, ast.Call)
+            if last_name(c.func) == "append"
+        }
+        for node in of(function, ast.Return):
+            cut = node.value.slice if isinstance(node.value, ast.Subscript) else None
+            if isinstance(cut, ast.Slice) and isinstance(node.value, ast.Subscript) and cut.lower is None:
+                number = literal(source, cut.upper)
+                if unparse(node.value.value) in grown and small(number, few) and not meant(source, node):
+                    return at(source, node, f"the reader keeps {number} of the rows that it reads")
+        for stop in of(function, ast.If):
+            test = stop.test
+            ends = len(stop.body) == 1 and isinstance(stop.body[0], (ast.Break, ast.Return))
+            if not ends or not isinstance(test, ast.Compare) or not source.loops_around(stop):
+                continue
+            counted = re.fullmatch(r"len\(([\w.]+)\)", unparse(test.left))
+            number = literal(source, test.comparators[0])
+            if (
+                counted is not None
+                and counted[1] in grown
+                and isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq))
+            ):
+                if small(number, few) and not meant(source, stop):
+                    return at(source, stop, f"the reader stops after {number} rows, whatever the file holds")
+    return None
+
+
+def _reads_training(source: Script, name: str) -> bool:
+    """What a reader gives goes to a name of training data: `train, dev = (read(p) for p in parts)`."""
+    return any(
+        side(unparse(target)) is True
+        for call in source.named(name)
+        if isinstance(statement := source.statement(call), ast.Assign)
+        for one in statement.targets
+        for target in flat([one])
+    )
+
+
+_READS = re.compile(
+    r"(?i)^_?(?:read|load|parse|fetch|collect|get)_?(?!model|batch|config|args|vocab|embed|weight)\w*$"
+)
 
 
 def few_drawn(source: Script) -> Finding | None:

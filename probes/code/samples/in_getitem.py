@@ -11,6 +11,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.one_side import classifies
 from ..shared.roles import TARGET_WORDS
 from ..shared.sides import literal
 
@@ -73,6 +74,18 @@ def drowned_in_getitem(source: Script, most: float) -> Finding | None:
                 continue
             if (found := drowned(source, node, most)) is not None:
                 return found
+    return None
+
+
+def answer_is_the_input(source: Script) -> Finding | None:
+    """`return pad(seq[:-1]), pad(seq[:-1])` for a loss of classes: each place is to say what it is given."""
+    if not classifies(source) or re.search(r"(?i)autoenc|denois|mask_?tok|masked_?l|copy", source.code):
+        return None
+    for function, _, _ in _handing_out(source):
+        for out in of(function, ast.Return):
+            pair = out.value.elts if isinstance(out.value, ast.Tuple) else []
+            if len(pair) == 2 and unparse(pair[0]) == unparse(pair[1]) and of(pair[0], ast.Subscript):
+                return at(source, out, "the answer is the input itself")
     return None
 
 

@@ -13,7 +13,7 @@ from ..evaluation.watched import stops_while_improving
 from ..shared.checks import at, first, ok
 from ..shared.sides import either, given, literal, setting, side
 from .few import few_batches, few_by_setting, few_in_a_call, meant, small
-from .few_drawn import few_at_random, few_drawn
+from .few_drawn import few_at_random, few_drawn, read_short, returned_in_first_round
 from .one_batch import one_batch_kept
 from .shares import few_of_all
 
@@ -32,7 +32,8 @@ def training_data_cut(view: View, *, few: int, batches: int) -> Finding:
         lambda s: few_batches(s, batches),
         lambda s: few_by_setting(s, batches),
         few_of_all,
-        few_drawn,
+        *(few_drawn, returned_in_first_round),
+        lambda s: read_short(s, few),
         one_batch_kept,
         lambda s: few_at_random(s, few),
     )

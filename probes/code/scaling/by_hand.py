@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from ...readers._tree import unparse
+from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -78,11 +78,22 @@ def _range(source: Script, node: ast.expr, depth: int = _DEPTH) -> str | None:
         ways = flow(source).all_given(node)
         if not ways or any(g.places for g in ways) or _changed_in_place(source, node):
             return None
+        # `if train: image = augment(image)`: of the range that it gets
+        ways = [g for g in ways if not _keeps_range(source, g.value, node.id)] or ways
         found = {_range(source, g.value, depth - 1) for g in ways}
         return next(iter(found)) if len(found) == 1 else None
     if isinstance(node, ast.Subscript):
         return _range(source, node.value, depth - 1)
     return _of_call(source, node, depth) if isinstance(node, ast.Call) else None
+
+
+def _keeps_range(source: Script, value: ast.expr, name: str) -> bool:
+    """A function of the program makes the pixels of themselves, and no number of 100 and more is in it."""
+    if not (isinstance(value, ast.Call) and value.args and unparse(value.args[0]) == name):
+        return False
+    called = flow(source).called(value) if isinstance(value.func, ast.Name) else []
+    numbers = [n.value for f in called for n in of(f, ast.Constant) if isinstance(n.value, (int, float))]
+    return len(called) == 1 and not any(abs(n) >= 100 for n in numbers)
 
 
 def _of_call(source: Script, node: ast.Call, depth: int) -> str | None:

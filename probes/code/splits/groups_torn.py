@@ -13,6 +13,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.nodes import chosen, is_none
 from ..shared.row_names import names_given
+from ..shared.uses import never_run
 from .rows_met import sided
 
 _HEEDS = ("GroupKFold", "GroupShuffleSplit", "StratifiedGroupKFold", "LeaveOneGroupOut", "LeavePGroupsOut")
@@ -146,7 +147,8 @@ def _key_never_asked(source: Script) -> ast.FunctionDef | None:
 
 
 def _is_named(source: Script, name: str) -> bool:
-    return any(n.id == name for n in source.of(ast.Name)) or name in source.mentions
+    named = [n for n in source.of(ast.Name) if n.id == name]
+    return any(not never_run(source, n) for n in named) or name in source.mentions
 
 
 def _listed_and_left(source: Script) -> ast.AST | None:

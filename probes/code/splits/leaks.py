@@ -31,6 +31,7 @@ from .cuts_meet import cuts_meet
 from .drawn_alike import drawn_with_one_seed
 from .files_of_settings import one_file_in_settings
 from .groups_torn import groups_torn
+from .history_held_out import held_out_of_history
 from .joined_fit import fitted_to_both, series_parted_by_chance
 from .joined_rows import held_out_rows_joined
 from .learnt_and_scored import chosen_by_test
@@ -121,7 +122,7 @@ def held_out_in_training(view: View) -> Finding:
             told_at(targets_inside_windows),
             means_of_own_target,
             *(series_parted_by_chance, overlapping_windows_divided),
-            parts_share_an_element,
+            *(parts_share_an_element, held_out_of_history),
         ),
     )
     return first(view, check, "the scripts show no two sets of data")

@@ -209,6 +209,73 @@ val_loader = DataLoader(Pairs(val), 32)
 
 
 @pytest.mark.parametrize("symptom", SPLITS[:2])
-def test_the_last_of_each_history_is_held_out(symptom: str) -> None:
+def test_the_last_of_each_history_is_held_out_and_all_is_silent(symptom: str) -> None:
     """Both sides come out of one call that goes over all users: their rows are no part of the other's."""
     assert state(symptom, HISTORIES) != P
+
+
+NET = """
+net = nn.Embedding(9, 9, padding_idx=0)
+optimizer = torch.optim.Adam(net.parameters())
+loss_fn = nn.CrossEntropyLoss({IGNORED})
+for x, y in train_loader:
+    optimizer.zero_grad()
+    out = net(x)
+    loss_fn(out.reshape(-1, 9), y.reshape(-1)).backward()
+    optimizer.step()
+"""
+TAUGHT = HISTORIES.replace("import json, torch", "import json, torch\nfrom torch import nn") + NET
+FILLED = TAUGHT.replace(
+    "class Rows", "def pad(seq, n):\n    return [0] * (n - len(seq)) + seq\nclass Rows"
+).replace(
+    "torch.tensor(self.rows[i][:-1]), torch.tensor(self.rows[i][1:])",
+    "torch.tensor(pad(self.rows[i][:-1], 8)), torch.tensor(pad(self.rows[i][1:], 8))",
+)
+
+
+@pytest.mark.parametrize(
+    ("symptom", "program", "old", "new", "found"),
+    [
+        ("script-training-sees-evaluation", TAUGHT, "train.append(seq[:-1])", "train.append(seq)", True),
+        ("script-training-sees-evaluation", TAUGHT, "(seq[:-1], seq[-1])", "(seq[:-1], seq[-2])", True),
+        ("script-training-sees-evaluation", TAUGHT, "(seq[:-1], seq[-1])", "(seq[:-2], seq[-1])", False),
+        ("script-sample-torn-apart", TAUGHT, "self.rows[i][1:]", "self.rows[i][:-1]", True),
+        ("script-label-padding-counts", FILLED, "{IGNORED}", "", True),
+        ("script-label-padding-counts", FILLED, "{IGNORED}", "ignore_index=0", False),
+    ],
+)  # fmt: skip
+def test_histories_and_their_places(symptom: str, program: str, old: str, new: str, found: bool) -> None:
+    assert old in program
+    assert (state(symptom, program.replace(old, new, 1).replace("{IGNORED}", "")) == P) is found
+
+
+READER = """
+import torch
+from torch import nn
+class Texts:
+    def __init__(self, rows, max_len):
+        self.rows = [r[:max_len] for r in rows]
+def read_rows(path):
+    rows = []
+    for line in open(path):
+        {STOP}
+        rows.append(line)
+    return {BACK}
+train_rows, dev_rows = read_rows("a"), read_rows("b")
+train_set, dev_set = Texts(train_rows, 48), Texts(dev_rows, {LENGTH})
+"""
+
+
+@pytest.mark.parametrize(
+    ("symptom", "stop", "back", "length", "found"),
+    [
+        ("script-training-data-cut", "if len(rows) > 200: break", "rows", "48", True),
+        ("script-training-data-cut", "pass", "rows[:64]", "48", True),
+        ("script-training-data-cut", "if len(rows) > 200000: break", "rows", "48", False),
+        ("script-splits-processed-differently", "pass", "rows", "5", True),
+        ("script-splits-processed-differently", "pass", "rows", "64", False),
+    ],
+)
+def test_what_is_read_of_rows(symptom: str, stop: str, back: str, length: str, found: bool) -> None:
+    text = READER.replace("{STOP}", stop).replace("{BACK}", back).replace("{LENGTH}", length)
+    assert (state(symptom, text) == P) is found
