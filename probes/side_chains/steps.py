@@ -42,6 +42,8 @@ def batches_apart(source: Script) -> Apart | None:
     with suppress(OutOfSteps, RecursionError, Left):
         run.run_module()
     left = 3 * MOST_STEPS
+    # of a function that training calls with what it has made ready: `rmse_of(net, x_va, y_va)`
+    through: dict[ast.Call, list[Term]] = {}
     for function in dict.fromkeys(source.function_around(n) for n in known):
         if function is None or function in source.forwards or left < 0:
             continue
@@ -51,9 +53,14 @@ def batches_apart(source: Script) -> Apart | None:
             run.run_function(function)
         left -= MOST_STEPS - max(run.steps, 0)
         for node, term in run.calls:
+            if node in known and source.function_around(node) is not function:
+                through.setdefault(node, []).append(term)
             if node in known and source.function_around(node) is function:
                 if all(n is not node or t.key != term.key for n, t in made[known[node]]):
                     made[known[node]].append((node, term))
+    for side_ in (True, False):
+        told = [(n, t) for n, _ in made[side_] for t in through.get(n, [])]
+        made[side_] = [*told, *((n, t) for n, t in made[side_] if n not in through)]
     if not made[True] or not made[False]:
         return None
     found: Apart | None = None

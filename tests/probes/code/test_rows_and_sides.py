@@ -279,3 +279,31 @@ train_set, dev_set = Texts(train_rows, 48), Texts(dev_rows, {LENGTH})
 def test_what_is_read_of_rows(symptom: str, stop: str, back: str, length: str, found: bool) -> None:
     text = READER.replace("{STOP}", stop).replace("{BACK}", back).replace("{LENGTH}", length)
     assert (state(symptom, text) == P) is found
+
+
+FOLD = """
+import torch
+from torch import nn
+def train_fold(x_tr, y_tr, x_va, y_va):
+    mean, std = x_tr.mean(0), x_tr.std(0) + 1e-6
+    x_tr, x_va = (x_tr - mean) / std, {HELD}
+    net = nn.Linear(9, 1)
+    opt = torch.optim.Adam(net.parameters())
+    for chunk in torch.randperm(len(x_tr)).split(64):
+        loss = nn.functional.mse_loss(net(x_tr[chunk]), y_tr[chunk])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return rmse_of(net, x_va, y_va)
+def rmse_of(net, x, y):
+    net.eval()
+    with torch.no_grad():
+        pred = net(x)
+    return ((pred - y) ** 2).mean().sqrt()
+"""
+
+
+@pytest.mark.parametrize(("held", "found"), [("(x_va - mean) / std", False), ("x_va", True)])
+def test_what_training_makes_ready_for_the_function_that_scores(held: str, found: bool) -> None:
+    program = FOLD.replace("{HELD}", held)
+    assert (state("script-splits-processed-differently", program) == P) is found
