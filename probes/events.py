@@ -278,12 +278,16 @@ def goes_on(run: Run) -> tuple[Event, ...]:
 @probe()
 def resumed(view: View) -> Finding:
     """The run was continued from a checkpoint."""
+    from .config.pretrained import loads_its_own
+
     run = view.run
     found = goes_on(run)
     if found:
         first = found[0]
         text = f"training was resumed: {first.text}" if first.text else "training was resumed"
         return present(text, value=len(found), step=first.step, where=_places(found))
+    if loads_its_own(run):
+        return unknown("a checkpoint out of this training is loaded, as if a new one began")
     for name in ("train/loss", "eval/loss"):
         series = run.series.get(name)
         if series is None or len(series.steps) < 3 or series.unit not in ("step", "iteration"):

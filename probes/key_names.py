@@ -27,6 +27,9 @@ _LEFT_OVER = re.compile(r"unexpected|not used", re.IGNORECASE)
 _PART = re.compile(
     r"^(?:decoder|encoder|\w*(?:text|vision|visual|image|audio|language)\w*|qformer)\.", re.IGNORECASE
 )
+# MindSpore counts first, and names them in a line of its own
+_COUNTED = re.compile(r"\b(\d{1,6}) parameters in the '?net'? are not loaded", re.IGNORECASE)
+MANY = 20  # more than any new head has
 _LEAST = 2  # weights of layers: one may be one that was replaced
 
 
@@ -38,6 +41,9 @@ def only_head(event: Event) -> bool:
 
 def of_body(event: Event) -> bool:
     """Whether the message names weights of several of the model's own layers."""
+    counted = _COUNTED.search(event.text)
+    if counted is not None and int(counted[1]) >= MANY:
+        return True
     over = _LEFT_OVER.search(event.text) is not None
     found = [
         n

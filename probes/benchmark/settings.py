@@ -416,6 +416,25 @@ def _by_default(found: Both) -> bool:
     return max(side.trust for side in found) <= DEFAULT
 
 
+_SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size")
+
+
+def _other_size(view: View) -> Finding | None:
+    """Depth and width both differ, in one direction: the model of the other size."""
+    told = [
+        (k, f, n) for k in _SIZES if (f := both(view, k)) is not None and (n := both_numbers(f)) is not None
+    ]
+    known = {k for k, _, (a, b) in told if a != b}
+    if "num_layers" not in known or len(known) < 2 or len({a > b for _, _, (a, b) in told if a != b}) != 1:
+        return None
+    found = next(f for k, f, _ in told if k == "num_layers")
+    return present(
+        "; ".join(told_sides(f) for k, f, _ in told if k in known) + ": models of two sizes",
+        value=len(known),
+        where=where_told(found),
+    )
+
+
 @probe("benchmark")
 def other_task(view: View, many: int, share: float) -> Finding:
     """Classes, vocabulary, or model and data together are another task's, or nearly the whole recipe is.
@@ -440,6 +459,8 @@ def other_task(view: View, many: int, share: float) -> Finding:
             value=scalar_of(model[0]),
             where=where_told(model) + where_told(data),
         )
+    if (grown := _other_size(view)) is not None:
+        return grown
     if (other := _almost_everything(view, many, share)) is not None:
         return other
     if sizes or (data is not None and not other_data) or (model is not None and not other_model):

@@ -13,7 +13,12 @@ from ..run import Run, Setting
 
 _TEMPLATES = frozenset({"template", "chat_template", "template_type", "prompt_template", "conv_template"})
 _NONE = frozenset({"", "none", "null", "default", "empty", "base", "plain", "raw", "default-generation"})
-_RAW = re.compile(r"/v1/completions\b|(?<!chat\.)\bcompletions\.create\(")
+_RAW = re.compile(
+    r"/v1/completions\b|(?<!chat\.)\bcompletions\.create\("
+    r"|^(?:from vllm import|import vllm)[\s\S]*?\bgenerate\(",
+    re.MULTILINE,
+)
+_CHATS = re.compile(r"/chat/completions|chat\.completions|\bllm\.chat\(")
 _CHAT = re.compile(
     r"/chat/completions|chat\.completions|apply_chat_template|\.chat\(|<\|im_start|\[INST\]|<\|user\|>"
     r"|<start_of_turn>|Human:|### ?(?:Instruction|Human)|template",
@@ -30,7 +35,7 @@ def template_left_out(view: View) -> Finding:
     """Trained with a template for chats, and a script asks for completions of the bare text."""
     used = [s for s in view.run.raw_settings if _last(s) in _TEMPLATES and isinstance(s.value, str)]
     used = [s for s in used if str(s.value).strip().lower() not in _NONE]
-    asking = [(f, t) for f, t in view.run.scripts.items() if _RAW.search(t) or "/chat/completions" in t]
+    asking = [(f, t) for f, t in view.run.scripts.items() if _RAW.search(t) or _CHATS.search(t)]
     if not used or not asking:
         return unknown("no template for chats is set, or no script asks the trained model")
     told = f"{used[0].key} = {used[0].value}"
@@ -92,11 +97,11 @@ def converted_inputs_unlike(view: View) -> Finding:
     there = [v for v, _ in _channels(view.run, _MEANS)]
     least = [v for v, _ in _channels(view.run, "min_chn_")]
     trained = list(_means(view.run))
-    if len(there) < 3 or not trained:
+    if len(there or least) < 3 or not trained:
         return unknown("no AIPP configuration lies beside a training script that normalises")
-    at = _channels(view.run, _MEANS)[0][1]
+    at = (_channels(view.run, _MEANS) or _channels(view.run, "min_chn_"))[0][1]
     where = (Place(at.file, at.line),)
-    there = [a or b for a, b in zip(there, least or there, strict=False)]  # AIPP subtracts both
+    there = [a or b for a, b in zip(there or least, least or there, strict=False)]  # AIPP subtracts both
     for mean in trained:
         if len(mean) == len(there) and any(
             all(abs(a - b) <= _OFF for a, b in zip(there, order, strict=True)) for order in (mean, mean[::-1])

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from ...engine.model import Place
 from ..registry import Finding, View, absent, place, present, probe, unknown
 
-_COUNTS = re.compile(
-    r"(?:^|[/._ ])(?:(?:num|n|total)[_ ])?"
-    r"(?:valid|labels?|labell?ed|target|supervised|effective|loss|unmasked)[_ ]?(?:tokens?|positions)$"
-    r"|(?:^|[/._ ])num_items_in_batch$",
-    re.IGNORECASE,
-)
+COUNTS = "label_tokens"
 FEW = 10  # counts, most of them above none
 
 
@@ -28,7 +21,7 @@ def steps_without_labels(view: View) -> Finding:
     if told:
         of = "" if told[0].rank is None else f" on rank {told[0].rank}"
         return present(f"{told[0].text}{of}", where=(Place(told[0].file, told[0].line),))
-    found = [s for s in view.run.all_series if _COUNTS.search(s.raw) and len(s) >= FEW]
+    found = [s for s in view.run.all_series if s.name == COUNTS and len(s) >= FEW]
     found = [s for s in found if float(np.mean(s.values > 0)) > 0.5]
     if not found:
         return unknown("how many tokens of a step count in its loss was not logged")

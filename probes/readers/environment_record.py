@@ -17,7 +17,7 @@ from .text import environment
 FORMAT = "environment"
 GIVES = Gives(
     title="Records of the environment",
-    files="`collect_env` reports, version files of CANN and its driver, results of `ascend-dmi --dg`",
+    files="`collect_env` reports, version files of CANN and its driver, `env.log`, `ascend-dmi --dg`",
     lacks="Anything of the training itself.",
     environment="yes",
 )
@@ -45,6 +45,15 @@ _COMPUTES = re.compile(r"^(?:aicore|aicpu|aiv|hbm\w*|chipMemory\w*)$", re.IGNORE
 _STATUS = re.compile(r"\b(?:PASS|HEALTH|SKIP|FAIL|(?:GENERAL|IMPORTANT|EMERGENCY)_WARN)\b")
 _WARNED = re.compile(r"\b(?:GENERAL|IMPORTANT|EMERGENCY)_WARN\b")
 LEAST_ITEMS = 2
+# `env.log` as somebody's job script writes it: a name and a version to a line, among variables.
+_NAMED = re.compile(r"^(?:env|environ\w*|versions?|pip\w*|packages?)(?:[._-][\w.-]*)?\.log$", re.IGNORECASE)
+_LISTED = re.compile(
+    r"^[ \t]*(torch|torch[-_]npu|mindspore|cann|transformers|deepspeed|accelerate|mindformers|mindspeed|apex"
+    r"|numpy|vllm(?:[-_]ascend)?|driver|firmware)[ \t]*(?:==?|:|[ \t])[ \t]*v?(\d+\.\d[\w.+-]*)[ \t\r]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ASCEND = {"driver": "ascend-driver", "firmware": "ascend-firmware"}
+LEAST_VERSIONS = 2
 
 
 def sniff(file: RunFile) -> bool:
@@ -53,6 +62,8 @@ def sniff(file: RunFile) -> bool:
         return False
     if _CANN_NAMES.search(file.name):
         return _CANN_VERSION.search(file.head_text) is not None
+    if _NAMED.match(file.name) and len(_LISTED.findall(file.head_text)) >= LEAST_VERSIONS:
+        return True
     return _is_report(file.head_text) or len(_tested(file.head_text)) >= LEAST_ITEMS
 
 
@@ -102,6 +113,9 @@ def read(file: RunFile) -> FileContent:
         facts = {f"version:{_part(file.path, text)}": found.group(1)} if found else {}
     elif _is_report(text):
         facts = _report(text)
+    elif _NAMED.match(file.name) and (listed := _LISTED.findall(text)):
+        named = ((name.lower().replace("_", "-"), version) for name, version in listed)
+        facts = {f"version:{_ASCEND.get(name, name)}": version for name, version in named}
     elif _tested(text):
         return FileContent(FORMAT, events=_warnings(text, file.path))
     else:

@@ -67,6 +67,8 @@ def test_how_much_of_the_data_is_left_out(text: str, expected: str) -> None:
         ),
         ("not used when initializing A: ['layers.0.q_proj.bias', 'layers.1.q_proj.bias']", "present"),
         ("not used when initializing T5EncoderModel: ['decoder.block.0.a', 'decoder.block.1.a']", "absent"),
+        ("329 parameters in the 'net' are not loaded, because they are not in the dict", "present"),
+        ("2 parameters in the 'net' are not loaded, because they are not in the dict", "absent"),
         ("missing keys: ['layers.0.rotary_emb.inv_freq', 'layers.1.rotary_emb.inv_freq']", "absent"),
         ("missing keys: ['layers.0.q.lora_A.weight', 'layers.1.q.lora_A.weight']", "absent"),
         ("size mismatch for head.weight: copying", "absent"),

@@ -380,6 +380,7 @@ def test_all_symptoms_of_settings_have_three_states_here() -> None:
     apart |= {
         "model-constants-not-those-of-weights",
         "other-tying-than-weights",
+        "own-checkpoint-as-new",
         "asked-without-template",
         "converted-inputs-unlike",
     }

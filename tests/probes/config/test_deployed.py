@@ -58,6 +58,13 @@ def test_asked_without_the_template(tmp_path: Path, template: str, path: str, ex
     assert state(tmp_path, "asked-without-template", files) == expected
 
 
+def test_asked_through_vllm(tmp_path: Path) -> None:
+    """`generate` takes texts as they are."""
+    script = "from vllm import LLM\nllm = LLM(model='out')\nprint(llm.generate(rows))\n"
+    files = {"sft.yaml": "template: chatml\nlearning_rate: 1.0e-5\n", "bench.py": script}
+    assert state(tmp_path, "asked-without-template", files) == "present"
+
+
 TRAIN = """import mindspore.dataset.vision as vision
 mean = [0.485 * 255, 0.456 * 255, 0.406 * 255]
 ops = [vision.Decode(), vision.Normalize(mean=mean, std=[58.4, 57.1, 57.4])]

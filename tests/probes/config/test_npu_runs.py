@@ -246,3 +246,28 @@ def test_tied_embeddings_without_weights_to_load(tmp_path: Path) -> None:
     files = {"run.sh": launch, "hf/config.json": QWEN % "true", "a.log": log()}
 
     assert state(tmp_path, "other-tying-than-weights", files) == "unknown"
+
+
+SAVES = "torchrun pretrain_gpt.py --lr 1e-4 --load /c/p --save /c/p {} --train-iters 4000\n"
+FORMERS = (
+    "output_dir: './output'\nload_checkpoint: './output/checkpoint/rank_0/glm_rank_0-1200_1.ckpt'\n"
+    "resume_training: {}\nlearning_rate: 1.0e-4\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("run.sh", SAVES.format("--finetune"), "present"),
+        ("run.sh", SAVES.format("--finetune").replace("--load /c/p", "--load /c/hf"), "absent"),
+        ("run.sh", SAVES.format("--bf16"), "unknown"),
+        ("run.yaml", FORMERS.format("False"), "present"),
+        ("run.yaml", FORMERS.format("True"), "absent"),
+    ],
+)
+def test_its_own_checkpoint_as_a_new_training(tmp_path: Path, name: str, text: str, expected: str) -> None:
+    """By where it saves, what it loads, and what says that it begins anew."""
+    said = " loading checkpoint from /c/p at iteration 2000\n"
+    rows = "".join(MEGATRON.format(1 + n, 3 + 1 / (n + 1)) for n in range(60))
+
+    assert state(tmp_path, "own-checkpoint-as-new", {name: text, "a.log": said + rows}) == expected
