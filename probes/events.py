@@ -278,7 +278,7 @@ def goes_on(run: Run) -> tuple[Event, ...]:
 @probe()
 def resumed(view: View) -> Finding:
     """The run was continued from a checkpoint."""
-    from .config.pretrained import loads_its_own
+    from .config.model import loads_its_own
 
     run = view.run
     found = goes_on(run)

@@ -44,13 +44,11 @@ def of_body(event: Event) -> bool:
     counted = _COUNTED.search(event.text)
     if counted is not None and int(counted[1]) >= MANY:
         return True
-    over = _LEFT_OVER.search(event.text) is not None
-    found = [
-        n
-        for n in _named(event)
-        if _LAYER.search(n) and not (_NO_WEIGHT.search(n) or _HEAD.match(n)) and not (over and _PART.match(n))
-    ]
-    return len(set(found)) >= _LEAST
+    inside = [n for n in _named(event) if _LAYER.search(n) and not (_NO_WEIGHT.search(n) or _HEAD.match(n))]
+    kinds = {n[m.end() :] for n in inside if (m := _LAYER.search(n))}
+    if _LEFT_OVER.search(event.text) and len(kinds) > 1:  # else one bias of each layer, which is no part
+        inside = [n for n in inside if not _PART.match(n)]
+    return len(set(inside)) >= _LEAST
 
 
 def _named(event: Event) -> list[str]:

@@ -8,7 +8,7 @@ from ...engine.model import Place
 from .. import settings as names
 from ..events import goes_on
 from ..registry import Finding, View, absent, present, probe, unknown
-from ..run import Setting
+from ..run import Run, Setting
 from .values import carried, not_recorded, number_of, says, value_of
 
 
@@ -67,6 +67,37 @@ def tuned_from_nothing(view: View) -> Finding:
     return present(f"{mode.key} = finetune, and no checkpoint is named ({listed})", where=where)
 
 
+_OWN = re.compile(
+    r"[-_](?:step|iter(?:ation)?|epoch)?[-_]?0*([1-9]\d*)(?:[-_.]\d+)?(?:\.\w+)?/?$", re.IGNORECASE
+)
+_KEPT = re.compile(r"^/checkpoint(?:_network)?(?:/|$)")  # where MindFormers saves, below its output
+
+
+def loads_its_own(run: Run) -> bool | None:
+    """Whether a run begins as a new one with a checkpoint that it saved itself; None: it is not known."""
+    found = source_of(run)
+    if found is None:
+        return None
+    new, source, home = found
+    place, saved = (str(s.value).strip().rstrip("/") for s in (source, home))
+    if new.value is not (names.parts_of(new.key)[-1] == "finetune") or not (
+        place == saved or place.startswith(f"{saved}/")
+    ):
+        return False
+    inside = place != saved and _KEPT.search(place[len(saved) :]) is not None
+    return inside or _OWN.search(place) is not None or any(e.step is not None for e in goes_on(run))
+
+
+def source_of(run: Run) -> tuple[Setting, Setting, Setting] | None:
+    """What says that training begins anew, what it loads, and where it saves."""
+    told = {(names.parts_of(s.key) or [""])[-1]: s for s in run.raw_settings if s.value not in (None, "")}
+    for keys in (("finetune", "load", "save"), ("resume_training", "load_checkpoint", "output_dir")):
+        new, source, home = (told.get(k) for k in keys)
+        if new is not None and source is not None and home is not None and isinstance(new.value, bool):
+            return new, source, home
+    return None
+
+
 @probe()
 def moments_not_loaded(view: View) -> Finding:
     """A run that goes on from a checkpoint leaves the optimizer out (Megatron's `--no-load-optim`)."""
@@ -77,6 +108,9 @@ def moments_not_loaded(view: View) -> Finding:
     where = (Place(told[0].file, told[0].line),)
     if told[0].value is not True:
         return absent("the state of the optimizer is loaded", where=where)
+    source = source_of(view.run)
+    if source is not None and source[0].value is True and loads_its_own(view.run) is False:
+        return unknown(f"{source[0].key} is set: a new training begins with weights of another", where=where)
     if not resumed or not any((e.step or e.value or 0) > 0 for e in resumed):
         return unknown(f"{told[0].key} is set; nothing says that the run goes on past its first step")
     step = next((e.step or e.value) for e in resumed if (e.step or e.value or 0) > 0)

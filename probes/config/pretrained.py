@@ -6,10 +6,9 @@ import re
 
 from ...engine.model import Place
 from .. import settings as names
-from ..events import goes_on
 from ..registry import Finding, View, absent, present, probe, unknown
-from ..run import Run, Setting
-from .model import names_weights
+from ..run import Setting
+from .model import loads_its_own, names_weights, source_of
 
 # Nothing of these stands in the shapes of weights: with another value they load, and compute something else.
 _BASE = re.compile(r"^(?:rope_theta|rotary_(?:emb_)?base|rope_base|rotary_theta|theta)$")
@@ -93,33 +92,6 @@ def other_tying(view: View) -> Finding:
     return (absent if tied == given[0].value else present)(words, where=where)
 
 
-_OWN = re.compile(
-    r"[-_](?:step|iter(?:ation)?|epoch)?[-_]?0*([1-9]\d*)(?:[-_.]\d+)?(?:\.\w+)?/?$", re.IGNORECASE
-)
-
-
-def loads_its_own(run: Run) -> bool | None:
-    """Whether a run begins as a new one with a checkpoint that it saved itself; None: it is not known."""
-    found = _source(run)
-    if found is None:
-        return None
-    new, source, home = found
-    place, saved = (str(s.value).strip().rstrip("/") for s in (source, home))
-    if new.value is not (_last(new) == "finetune") or not (place == saved or place.startswith(f"{saved}/")):
-        return False
-    return _OWN.search(place) is not None or any(e.step is not None for e in goes_on(run))
-
-
-def _source(run: Run) -> tuple[Setting, Setting, Setting] | None:
-    """What says that training begins anew, what it loads, and where it saves."""
-    told = {_last(s): s for s in run.raw_settings if s.value not in (None, "")}
-    for keys in (("finetune", "load", "save"), ("resume_training", "load_checkpoint", "output_dir")):
-        new, source, home = (told.get(k) for k in keys)
-        if new is not None and source is not None and home is not None and isinstance(new.value, bool):
-            return new, source, home
-    return None
-
-
 @probe()
 def own_checkpoint_as_new(view: View) -> Finding:
     """A run loads from the place where it saves, and settings say that a new training begins.
@@ -127,7 +99,7 @@ def own_checkpoint_as_new(view: View) -> Finding:
     Megatron's `--finetune` takes the weights alone and counts from 0; so does MindFormers without
     `resume_training`, of a checkpoint that its own `output_dir` holds.
     """
-    own, found = loads_its_own(view.run), _source(view.run)
+    own, found = loads_its_own(view.run), source_of(view.run)
     if own is None or found is None:
         return unknown("nothing tells both where checkpoints are saved and what training begins with")
     new, source, _ = found

@@ -393,6 +393,15 @@ def _aligns_language(run: Run) -> bool:
     return any(_LANGUAGE_MODEL.search(text) and _PREFERENCES.search(text) for text in run.scripts.values())
 
 
+_OF_MINDSPEED = 1e-6  # its launch lines for nearly all language models say `--lr 1.25e-6`
+
+
+def _is_megatron(run: Run) -> bool:
+    """Whether a log or a launch line is that of Megatron-LM, which MindSpeed-LLM is built on."""
+    asked = any(s.key.rpartition(".")[2] == "tensor_model_parallel_size" for s in run.raw_settings)
+    return asked or "text-megatron" in run.info.formats
+
+
 def _plain(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
@@ -439,6 +448,8 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
         )
     if value < low and value >= 0.1 * low and _aligns_language(view.run):
         return unknown(f"{text}; language models are aligned with so little", **rest)
+    if value < low and value >= _OF_MINDSPEED and _is_megatron(view.run):
+        return unknown(f"{text}; the scripts of MindSpeed-LLM train with 1.25e-06", value=value, **rest)
     loss = situation.main_loss(view.run)
     if value < low and loss is not None and len(loss) and not np.isfinite(loss.values[-1]):
         return unknown(f"{text}; {loss.name} ends as no number, which larger steps do not mend", **rest)

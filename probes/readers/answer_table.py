@@ -26,7 +26,8 @@ CLASSES = 4
 MOST = 200_000
 RIGHT = 0.5  # share that is right once moved; and at most a tenth of that as the answers stand
 _LABEL = re.compile(
-    r"^(?:gt|gt_?label|label|true|truth|ground_?truth|target|actual|y_?true|expected|true_?label|real)(?:_?id)?$"
+    r"^(?:gt|label|labels?|true|truth|ground_?truth|target|actual|y_?true|expected|real|correct)"
+    r"(?:_?(?:label|class|id|index|idx|y))*$"
 )
 _ANSWER = re.compile(
     r"^(?:pred(?:ict(?:ed|ion)?)?s?|y_?pred|answer|output|top_?1|infer)(?:_?(?:top_?1|label|class|id|index|idx))*$"

@@ -261,6 +261,9 @@ def pure_bf16(view: View) -> Finding:
     )
 
 
+_ADAPTERS = re.compile(r"\bpeft\b|lora|deepspeed|accelerat|FSDP|fully_shard", re.IGNORECASE)
+
+
 def _trains(source: Script, made: ast.Call) -> bool:
     """Whether the parameters of what a call makes are those that some optimizer is given."""
     names = {
@@ -290,5 +293,11 @@ def _pure_bf16(source: Script) -> Finding | None:
         )
         if whole and ("torch.bfloat16" in text or last_name(call.func) == "bfloat16"):
             return at(source, call, "the parameters themselves are bf16, without fp32 master copies")
+    for call in source.named("from_pretrained"):
+        given = keyword(call, "torch_dtype") or keyword(call, "dtype")
+        if given is not None and unparse(given) == "torch.bfloat16" and _trains(source, call):
+            if _ADAPTERS.search(source.code):
+                break
+            return at(source, call, "the parameters are loaded in bf16, without fp32 master copies")
     casts = source.named("autocast")
     return ok(source, casts[0], "parameters stay in fp32 under autocast") if casts else None

@@ -29,6 +29,16 @@ def main(cfg, loader):
 """
 
 
+def test_weights_loaded_in_bf16(tmp_path: Path) -> None:
+    """The format is an argument of what loads them; with adapters those alone are trained."""
+    script = SCRIPT.format(vae="", chat="").replace("cfg.path", "cfg.path, torch_dtype=torch.bfloat16")
+    for name, text, expected in (("a", script, "present"), ("b", f"import peft\n{script}", "unknown")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.py").write_text(text)
+        found = dict(readings(open_run(tmp_path / name), None, SYMPTOMS))
+        assert str(found["script-pure-bf16"].state.value) == expected
+
+
 @pytest.mark.parametrize(
     ("vae", "chat", "expected"),
     [

@@ -66,6 +66,11 @@ MEGATRON = (
     [
         ("--no-load-optim", " successfully loaded checkpoint from ./ckpt at iteration 2000\n", "present"),
         ("--no-load-optim", "", "unknown"),  # a fine-tuning begins so
+        (
+            "--no-load-optim --finetune --load ./stage1 --save ./stage2",
+            " loading checkpoint from ./stage1 at iteration 2000\n",
+            "unknown",
+        ),
         ("--no-load-rng", " successfully loaded checkpoint from ./ckpt at iteration 2000\n", "unknown"),
     ],
 )
@@ -263,6 +268,7 @@ FORMERS = (
         ("run.sh", SAVES.format("--bf16"), "unknown"),
         ("run.yaml", FORMERS.format("False"), "present"),
         ("run.yaml", FORMERS.format("True"), "absent"),
+        ("run.yaml", FORMERS.format("False").replace("/rank_0/glm_rank_0-1200_1.ckpt", ""), "present"),
     ],
 )
 def test_its_own_checkpoint_as_a_new_training(tmp_path: Path, name: str, text: str, expected: str) -> None:

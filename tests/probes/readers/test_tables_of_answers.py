@@ -36,6 +36,12 @@ def test_answers_under_other_numbers(tmp_path: Path, answer: object, told: bool)
     assert bool(answer_table.read(file).events) is told
 
 
+def test_other_names_of_the_columns(tmp_path: Path) -> None:
+    rows = "".join(f"{n}.bmp;{1 + n % 9};{n % 9}\n" for n in range(90))
+    file = made(tmp_path, "filename;true_class;predicted_class\n" + rows)
+    assert answer_table.sniff(file) and answer_table.read(file).events
+
+
 @pytest.mark.parametrize("header", ["image,label,score", "step,loss,pred", "a,b,c"])
 def test_no_table_of_answers(tmp_path: Path, header: str) -> None:
     assert not answer_table.sniff(made(tmp_path, header + "\n" + "1,2,3\n" * 60))
