@@ -268,9 +268,6 @@ def calibrated(run: Run) -> float | None:
     return found if found is None or first is None else min(found, first + EARLY)
 
 
-SHORT = 10  # good steps before a doubling: one that fails costs a step, with fewer a tenth of all
-
-
 def only_probing(run: Run) -> bool:
     """Whether the scale only tries doublings and takes them back: as many rises as falls, and no net fall."""
     window = situation.number(run, "loss_scale_window")
@@ -281,7 +278,7 @@ def only_probing(run: Run) -> bool:
     rises, falls = int(np.sum(change > 0)), int(np.sum(change < 0))
     fall = trace.deepest_fall()
     steady = fall is None or fall.halvings <= 2.01
-    return steady and rises >= 1 and falls <= 1.5 * rises + 2 and (window is None or window >= SHORT)
+    return steady and rises >= 1 and falls <= 1.5 * rises + 2 and (window is None or window > 1)
 
 
 # ------------------------------------------------------------------------------------------------- probes
