@@ -29,10 +29,64 @@ def drawn(machine: Machine, name: str, given: list[Any], named: dict[str, Any]) 
         return made
     if machine.inside_net or machine.asks:
         return made
-    made.rows, made.table = np.arange(shape[0]), machine.table(f"drawn {len(machine.tables)}", shape[0])
-    machine.made_tables.add(made.table)
+    _own_rows(machine, made, shape[0])
+    if name in ("integers", "randint"):
+        made.with_return = True  # type: ignore[attr-defined]
     made.form = ROW if len(shape) == 1 else COLUMN if shape[1:] == (1,) else ""
     return made
+
+
+def _own_rows(machine: Machine, made: Tensor, count: int) -> None:
+    """Give an array so many rows of a table of its own."""
+    made.rows, made.table = np.arange(count), machine.table(f"drawn {len(machine.tables)}", count)
+    machine.made_tables.add(made.table)
+
+
+def drawn_places(machine: Machine, index: Tensor, count: int) -> np.ndarray | None:
+    """Places of rows that whole numbers choose which are drawn one by one: some twice, some never."""
+    if (
+        not getattr(index, "with_return", False)
+        or index.rows is None
+        or index.number is not None
+        or not count
+    ):
+        return None
+    known: dict[int, np.ndarray] = index.__dict__.setdefault("places", {})
+    if count not in known:
+        known[count] = machine.draw().integers(0, count, len(index.rows))
+    return known[count]
+
+
+def again(name: str, given: list[Any], named: dict[str, Any], rows: np.ndarray) -> np.ndarray | None:
+    """Rows that are given several times, each at once (`repeat`) or all again (`tile`); None of others."""
+    times = given[1] if len(given) > 1 else named.get("repeats", named.get("reps"))
+    axis = named.get("axis", named.get("dim", given[2] if len(given) > 2 and name != "tile" else None))
+    if isinstance(times, (tuple, list)) and times and all(t == 1 for t in times[1:]):
+        times = times[0] if name == "tile" else None
+    if not isinstance(times, int) or isinstance(times, bool) or not 1 < times <= 64 or axis not in (None, 0):
+        return None
+    return np.tile(rows, times) if name == "tile" else np.repeat(rows, times)
+
+
+def to_be_filled(machine: Machine, made: Tensor, sizes: Any) -> Tensor:
+    """Note how long an array of zeros is that a program makes before any network is asked."""
+    count = sizes[0] if isinstance(sizes, (list, tuple)) and sizes else None
+    if isinstance(count, int) and not isinstance(count, bool) and FEWEST <= count <= LARGEST:
+        if not (machine.loops or machine.sampling or machine.inside_net or machine.asks):
+            made.waits = count  # type: ignore[attr-defined]
+    return made
+
+
+def filled(machine: Machine, owner: Tensor, index: Any, others: list[Tensor]) -> None:
+    """`images[i] = draw(k)`, row by row: what is drawn into an array of zeros makes it data of its own."""
+    first = index[0] if isinstance(index, tuple) and index else index
+    count = getattr(owner, "waits", 0)
+    if not count or owner.rows is not None or isinstance(first, bool) or not isinstance(first, int):
+        return
+    if not any(o.drawn for o in others) or any(o.asked or o.deps for o in others):
+        return
+    if all(o.rows is None or o.table in machine.made_tables for o in others):
+        _own_rows(machine, owner, count)
 
 
 def _shape(name: str, given: list[Any], named: dict[str, Any]) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from .. import marks
 from ..forms import of_part
 from ..values import Series, Tensor, Unknown, mixed
 from .columns import column_of
+from .made_data import drawn_places
 
 if TYPE_CHECKING:
     from ..machine import Machine
@@ -61,6 +62,8 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
             made.rows, made.table, made.held = first.rows, first.table, made.held | first.held
         return made
     at = _places(machine, first)
+    if isinstance(first, Tensor) and (chosen := drawn_places(machine, first, len(held.rows))) is not None:
+        at = chosen
     if isinstance(at, slice):
         at = _within(at, len(held.rows))
     try:

@@ -31,7 +31,7 @@ from ..values import (
 from .axes import along, along_rows, beside, over_columns
 from .frames import Groups, Places, frame_field, frame_item, set_part
 from .known_numbers import LARGEST, by_numpy, computed, cuts_nothing, each_of, joined_numbers, plain_of
-from .made_data import drawn
+from .made_data import again, drawn, filled, to_be_filled
 from .parts import part
 
 if TYPE_CHECKING:
@@ -96,8 +96,10 @@ def _filled(call: Call) -> Any:
             if few and all(abs(float(p)) <= LARGEST for p in plain):
                 return Tensor(number=getattr(np, name)(*plain[:3]))
         elif name in ("zeros", "ones") and np.prod([max(float(s), 0) for s in sizes]) <= LARGEST:
-            return Tensor(number=getattr(np, name)(tuple(int(s) for s in sizes)), scalar=not sizes)
-    return Tensor(done=(name,), scalar=name in ("zeros", "ones") and not call.given)
+            made = Tensor(number=getattr(np, name)(tuple(int(s) for s in sizes)), scalar=not sizes)
+            return to_be_filled(call.machine, made, sizes)
+    made = Tensor(done=(name,), scalar=name in ("zeros", "ones") and not call.given)
+    return to_be_filled(call.machine, made, sizes) if name in ("zeros", "empty", "ones") else made
 
 
 @function("zeros_like", "ones_like", "full_like", "empty_like", of=ARRAYS)
@@ -214,6 +216,9 @@ def _gathered(machine: Machine, name: str, held: Any) -> Any:
     return None
 
 
+_ONE_BY_ONE = ("cat", "concatenate", "concat", "vstack")  # data that a program gives itself twice
+
+
 def joined(machine: Machine, parts: list[Tensor], name: str) -> Tensor:
     """Several tensors one after the other along the rows."""
     made = machine.joined_tensors(name, parts)
@@ -222,7 +227,9 @@ def joined(machine: Machine, parts: list[Tensor], name: str) -> Tensor:
         if name in ("cat", "concatenate", "concat", "hstack", "vstack", "append") or len(parts) > 1:
             rows = [p.rows for p in parts if p.rows is not None]
             alike = len({r.tobytes() for r in rows}) == 1
-            made.rows = rows[0] if alike and name not in ("append",) else np.concatenate(rows)
+            twice = name in _ONE_BY_ONE and not machine.asks and not machine.inside_net
+            once = alike and name != "append" and not (twice and not any(p.asked or p.deps for p in parts))
+            made.rows = rows[0] if once else np.concatenate(rows)
             made.mixed = any(p.mixed for p in parts)  # one after the other, in a known order
     elif len(tables) > 1:
         made.rows = None
@@ -247,6 +254,10 @@ def changed(machine: Machine, name: str, given: list[Any], named: Named, found: 
             return joined(machine, parts, name)
         return machine.joined_tensors(name, parts or found)
     made = machine.joined_tensors(name, found)
+    if name in ("repeat", "tile", "repeat_interleave") and len(found) == 1 and not machine.asks:
+        one = found[0]
+        if one.rows is not None and not (one.asked or one.deps or machine.inside_net or machine.sampling):
+            made.rows = again(name, given, named, one.rows)
     if name in SAME:
         made = found[0].like(deps=machine.reaching(found[0]), number=found[0].number)
         if not machine.graph:
@@ -543,6 +554,7 @@ def set_item(machine: Machine, owner: Any, index: Any, value: Any, node: ast.AST
         made.rows, made.table = owner.rows, owner.table
         made.scalar = owner.scalar
         owner.become(made)
+        filled(machine, owner, index, others)
 
 
 def items_of(machine: Machine, value: Any) -> list[Any] | None:
