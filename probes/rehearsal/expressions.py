@@ -297,6 +297,8 @@ class Expressions:
             return left * max(0, min(right, MOST_ITEMS // max(len(left), 1)))
         if isinstance(left, (set, dict)) and isinstance(right, type(left)):
             return function(left, right)
+        if isinstance(left, dict) and isinstance(right, str):
+            return left  # a row that was written as JSON, and the end of its line
         if isinstance(op, ast.Div) and hasattr(left, "joined") and isinstance(right, (str, Unknown)):
             return left.joined(right)
         if isinstance(left, Unknown) or isinstance(right, Unknown):

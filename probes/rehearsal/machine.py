@@ -434,10 +434,7 @@ class Machine(Objects):
         waiting: list[str] = []
         for one, held in zip(node.args, given, strict=False):
             written = formatted(one)
-            row = dumped(one)
-            if row is not None:
-                self._tell_row(row, node, scope)
-            elif written is not None:
+            if written is not None:
                 for label, part in zip(*written, strict=False):
                     if _is_plain(part):
                         self.tell(label or unparse(part), self.value(part, scope), node)
@@ -456,19 +453,6 @@ class Machine(Objects):
                 label = waiting.pop(0) if waiting else before
                 self.tell(label or unparse(one), held, node)
 
-    def _tell_row(self, row: ast.expr, node: ast.AST, scope: Scope) -> None:
-        """The figures of a dict that is written as JSON, each by its key."""
-        if isinstance(row, ast.Dict):
-            for key, part in zip(row.keys, row.values, strict=True):
-                if key is None:
-                    self._tell_row(part, node, scope)
-                elif isinstance(key, ast.Constant) and _is_plain(part):
-                    self.tell(str(key.value), self.value(part, scope), node)
-        elif isinstance(row, (ast.Name, ast.Attribute)):
-            held = self.value(row, scope)
-            for label, figure in held.items() if isinstance(held, dict) else ():
-                self.tell(str(label), figure, node)
-
     def tell(self, label: str, value: Any, node: ast.AST) -> None:
         """Put down a figure that is told, if it is made of answers of a network."""
         if isinstance(value, Tensor) and value.asked:
@@ -485,14 +469,6 @@ def _is_plain(node: ast.expr) -> bool:
         isinstance(c.func, ast.Name) and c.func.id in ("sum", "len", "float", "int", "round", "max", "min")
         for c in calls
     )
-
-
-def dumped(node: ast.expr) -> ast.expr | None:
-    """What `json.dumps(row)` and `json.dumps(row) + "\\n"` write."""
-    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        node = node.left
-    known = isinstance(node, ast.Call) and last_name(node.func) == "dumps" and node.args
-    return node.args[0] if known and isinstance(node, ast.Call) else None
 
 
 def formatted(node: ast.expr) -> tuple[list[str], list[ast.expr]] | None:

@@ -8,6 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..evaluation.watched import stops_while_improving
 from ..shared.checks import at, first, ok
@@ -36,6 +37,7 @@ def training_data_cut(view: View, *, few: int, batches: int) -> Finding:
         lambda s: read_short(s, few),
         one_batch_kept,
         lambda s: few_at_random(s, few),
+        shows("mostly-unread"),
     )
     return first(view, check, "the scripts do not limit the training data")
 

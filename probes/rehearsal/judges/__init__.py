@@ -42,6 +42,7 @@ _JUDGES = (
     rates.risen_again,
     rates.same_in_every_epoch,
     rows.labels_apart,
+    rows.mostly_unread,
     rows.one_scale_for_columns,
     rows.parts_overlap,
     rows.scaled_apart,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..journal import Asked, Backward, Stepped, Told
 from ..machine import Machine
+from ..statements import EPOCHS, ROUNDS
 from ..values import Met, Tensor
 from .verdict import Verdict, taught
 
@@ -20,6 +21,7 @@ _HELD_OUT = re.compile(
 _LEARNT = re.compile(r"(?i)train|fit|learn")
 SHARE = 0.35  # of the scored rows: windows that reach over a border share less
 _APART = 0.1
+_READ = 0.2  # of the samples that are there to be learnt from
 FEWEST = 4  # rows that anything is said of
 FEW = 2  # times as many weights another optimizer has, where one has a few
 _PAIRS = ({"mean", "std"}, {"mean", "var"}, {"min", "max"}, {"nanmean", "nanstd"}, {"amin", "amax"},
@@ -160,6 +162,32 @@ def parts_overlap(machine: Machine) -> Iterator[Verdict]:
                         f"{share:.0%} of the rows asked of are learnt from",
                     )
                     return
+
+
+def mostly_unread(machine: Machine) -> Iterator[Verdict]:
+    """Of samples that a program draws itself, the same few are learnt from in each epoch, the others never.
+
+    Not judged: samples that are chosen anew each time, and loops that a rehearsal cuts short.
+    """
+    asks = [machine.asks[n] for n in sorted(taught(machine)) if n in machine.asks]
+    if any(machine.lengths.get(loop, 0) > ROUNDS for a in asks for loop, _ in a.loops):
+        return
+    epochs: dict[int, list[Asked]] = {}
+    for one in asks:
+        epochs.setdefault(one.loops[0][1] if one.loops else 0, []).append(one)
+    rounds = [{t: frozenset(p.rows) for t, p in parts(machine, a).items()} for a in epochs.values()]
+    if len(rounds) < EPOCHS - 1:
+        return
+    scored = parts(machine, [a for a in machine.asks.values() if a.number not in taught(machine)])
+    for table, rows in rounds[0].items():
+        if table not in machine.made_tables or any(r.get(table) != rows for r in rounds[1:]):
+            continue
+        held = scored[table].rows if table in scored else set()
+        free = machine.tables[table][1] - len(held - rows)
+        if FEWEST <= len(rows) < _READ * free:
+            told = f"{len(rows)} of {free} samples that are made to learn from are learnt from"
+            yield Verdict("mostly-unread", asks[0].node, told)
+            return
 
 
 def scored_apart(machine: Machine) -> bool:

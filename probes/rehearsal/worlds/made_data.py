@@ -31,7 +31,7 @@ def drawn(machine: Machine, name: str, given: list[Any], named: dict[str, Any]) 
         return made
     _own_rows(machine, made, shape[0])
     if name in ("integers", "randint"):
-        made.with_return = True  # type: ignore[attr-defined]
+        made.drawn_of = made  # type: ignore[attr-defined]
     made.form = ROW if len(shape) == 1 else COLUMN if shape[1:] == (1,) else ""
     return made
 
@@ -44,17 +44,14 @@ def _own_rows(machine: Machine, made: Tensor, count: int) -> None:
 
 def drawn_places(machine: Machine, index: Tensor, count: int) -> np.ndarray | None:
     """Places of rows that whole numbers choose which are drawn one by one: some twice, some never."""
-    if (
-        not getattr(index, "with_return", False)
-        or index.rows is None
-        or index.number is not None
-        or not count
-    ):
+    whole: Tensor | None = getattr(index, "drawn_of", None)
+    if whole is None or whole.rows is None or index.rows is None or index.number is not None or not count:
         return None
-    known: dict[int, np.ndarray] = index.__dict__.setdefault("places", {})
+    known: dict[int, np.ndarray] = whole.__dict__.setdefault("places", {})
     if count not in known:
-        known[count] = machine.draw().integers(0, count, len(index.rows))
-    return known[count]
+        known[count] = machine.draw().integers(0, count, len(whole.rows))
+    chosen: np.ndarray = known[count][index.rows]
+    return chosen
 
 
 def again(name: str, given: list[Any], named: dict[str, Any], rows: np.ndarray) -> np.ndarray | None:
