@@ -120,17 +120,22 @@ class Flowing(Statements):
             elif depth and isinstance(one, dict):
                 self.escape(list(one.values())[:64], depth - 1)
 
-    def joined_tensors(self, name: str, found: list[Tensor], *, marked: bool = True) -> Tensor:
-        """A tensor made of several, by something that is done to them; not `marked`: the caller marks it."""
+    def joined_tensors(
+        self, name: str, found: list[Tensor], *, marked: bool = True, beside: bool = True
+    ) -> Tensor:
+        """A tensor made of several, by something that is done to them.
+
+        Not `marked`: the caller marks it. Not `beside`: one comes after the other, so that no rows meet.
+        """
         made = Tensor(deps=NOTHING)
-        if len(found) > 1 and not self.inside_net:
+        if len(found) > 1 and not self.inside_net and beside:
             self.machine.meet(found)
         for one in found:
             if made.rows is None and one.rows is not None:
                 made.rows, made.table = one.rows, one.table
             elif one.rows is not None and _other_rows(made, one):
                 made.mixed = True
-            elif one.rows is not None and one.table != made.table:
+            elif one.rows is not None and one.table != made.table and beside:
                 self.put_together(made, one)
             made.fits |= one.fits
             made.by |= one.by

@@ -205,9 +205,12 @@ class Machine(Objects):
             if sure and len(one.rows) == len(answer.rows) > 1:
                 self.met.append(Met(self.here, answer.asked, answer.rows, one, tuple(self.guessed)))
 
-    def joined_tensors(self, name: str, found: list[Tensor], *, marked: bool = True) -> Tensor:
+    def joined_tensors(
+        self, name: str, found: list[Tensor], *, marked: bool = True, beside: bool = True
+    ) -> Tensor:
         """A tensor made of several; of a table it is made of the columns that are left."""
-        return super().joined_tensors(name, [worlds.as_array(f) for f in found], marked=marked)
+        held = [worlds.as_array(f) for f in found]
+        return super().joined_tensors(name, held, marked=marked, beside=beside)
 
     def draw(self) -> np.random.Generator:
         """Random numbers, the same in each rehearsal and other ones each time they are asked for."""

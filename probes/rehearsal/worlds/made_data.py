@@ -29,14 +29,14 @@ def drawn(machine: Machine, name: str, given: list[Any], named: dict[str, Any]) 
         return made
     if machine.inside_net or machine.asks:
         return made
-    _own_rows(machine, made, shape[0])
+    own_rows(machine, made, shape[0])
     if name in ("integers", "randint"):
         made.drawn_of = made  # type: ignore[attr-defined]
     made.form = ROW if len(shape) == 1 else COLUMN if shape[1:] == (1,) else ""
     return made
 
 
-def _own_rows(machine: Machine, made: Tensor, count: int) -> None:
+def own_rows(machine: Machine, made: Tensor, count: int) -> None:
     """Give an array so many rows of a table of its own."""
     made.rows, made.table = np.arange(count), machine.table(f"drawn {len(machine.tables)}", count)
     machine.made_tables.add(made.table)
@@ -83,7 +83,7 @@ def filled(machine: Machine, owner: Tensor, index: Any, others: list[Tensor]) ->
     if not any(o.drawn for o in others) or any(o.asked or o.deps for o in others):
         return
     if all(o.rows is None or o.table in machine.made_tables for o in others):
-        _own_rows(machine, owner, count)
+        own_rows(machine, owner, count)
 
 
 def _shape(name: str, given: list[Any], named: dict[str, Any]) -> tuple[int, ...]:

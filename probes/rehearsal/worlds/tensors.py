@@ -31,7 +31,7 @@ from ..values import (
 from .axes import along, along_rows, beside, over_columns
 from .frames import Groups, Places, frame_field, frame_item, set_part
 from .known_numbers import LARGEST, by_numpy, computed, cuts_nothing, each_of, joined_numbers, plain_of
-from .made_data import again, drawn, filled, to_be_filled
+from .made_data import again, drawn, filled, own_rows, to_be_filled
 from .parts import part
 
 if TYPE_CHECKING:
@@ -221,18 +221,20 @@ _ONE_BY_ONE = ("cat", "concatenate", "concat", "vstack")  # data that a program 
 
 def joined(machine: Machine, parts: list[Tensor], name: str) -> Tensor:
     """Several tensors one after the other along the rows."""
-    made = machine.joined_tensors(name, parts)
+    data = name in _ONE_BY_ONE and not (machine.asks or machine.inside_net or machine.sampling)
+    data = data and not any(p.asked or p.deps for p in parts)
+    made = machine.joined_tensors(name, parts, beside=not data)
     tables = {machine.one_table(p.table) for p in parts if p.rows is not None}
     if len(tables) == 1 and all(p.rows is not None for p in parts):
         if name in ("cat", "concatenate", "concat", "hstack", "vstack", "append") or len(parts) > 1:
             rows = [p.rows for p in parts if p.rows is not None]
             alike = len({r.tobytes() for r in rows}) == 1
-            twice = name in _ONE_BY_ONE and not machine.asks and not machine.inside_net
-            once = alike and name != "append" and not (twice and not any(p.asked or p.deps for p in parts))
-            made.rows = rows[0] if once else np.concatenate(rows)
+            made.rows = rows[0] if alike and name != "append" and not data else np.concatenate(rows)
             made.mixed = any(p.mixed for p in parts)  # one after the other, in a known order
     elif len(tables) > 1:
         made.rows = None
+        if data and tables <= machine.made_tables and all(p.rows is not None for p in parts):
+            own_rows(machine, made, sum(len(p.rows) for p in parts if p.rows is not None))
     made.scalar = False
     numbers = [p.number for p in parts]
     made.number = joined_numbers(numbers, name) if machine.numbers is not None else None
