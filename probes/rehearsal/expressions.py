@@ -8,6 +8,8 @@ import operator
 import reprlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -61,6 +63,16 @@ def _method(kind: type[ast.AST]) -> str:
     return _METHODS.setdefault(kind, f"_of_{kind.__name__.lower()}")
 
 
+@dataclass
+class Grown:
+    """A list, the loop that it grows in, by how much, and how many items in truth stand for one."""
+
+    held: list[Any]
+    loop: ast.AST | None
+    count: int
+    share: float
+
+
 class Expressions:
     """The values of expressions."""
 
@@ -71,6 +83,8 @@ class Expressions:
         self.journal = Journal()
         self.loops: list[tuple[ast.AST, int]] = []
         self.lengths: dict[ast.AST, int] = {}  # rounds of a loop in truth, where they are known
+        self.shares: dict[ast.AST, float] = {}  # how many rounds in truth stand for one that is gone through
+        self.grown: dict[int, Grown] = {}  # lists that are filled in rounds
         self.guessed: list[ast.AST] = []
         self.guesses: dict[ast.AST, int] = {}
         self.calls: list[ast.AST] = []
@@ -403,6 +417,9 @@ class Expressions:
         found: list[Any] = []
         for inner in self.comprehended(node.generators, Scope(scope)):
             found.append(self.value(node.elt, inner))
+        share = prod(self.shares.get(g.iter, 1.0) for g in node.generators)
+        if share > 1.0 and not any(g.ifs for g in node.generators):
+            self.grown[id(found)] = Grown(found, None, len(found), share)
         return found
 
     _of_generatorexp = _of_listcomp
@@ -418,6 +435,22 @@ class Expressions:
             name = name if is_key(name) else self.key_of(name)
             found[name] = self.value(node.value, inner)
         return found
+
+    def grows(self, held: list[Any]) -> None:
+        """A list is put to in the loop that is gone through."""
+        if self.loops and len(held) < MOST_ITEMS:
+            loop = self.loops[-1][0]
+            one = self.grown.setdefault(id(held), Grown(held, loop, 0, self.shares.get(loop, 1.0)))
+            one.count += 1
+            if one.loop is not loop:
+                one.share = 1.0
+
+    def true_length(self, held: list[Any]) -> int:
+        """How long a list is in truth that is filled in a loop whose first rounds alone are gone through."""
+        one = self.grown.get(id(held))
+        if one is None or one.held is not held or one.count != len(held):
+            return len(held)
+        return round(one.share * len(held))
 
     def comprehended(self, over: list[ast.comprehension], scope: Scope) -> Iterator[Scope]:
         """The scopes of a comprehension's rounds."""

@@ -287,6 +287,10 @@ class Statements(Expressions):
         whole = len(held) if isinstance(held, (list, range, tuple)) else None
         if whole is not None:
             self.lengths[node] = whole
+            long = whole > ROUNDS and isinstance(held, range) and not self.exact
+            self.shares[node] = whole / ROUNDS if long else 1.0
+            if isinstance(over, list) and over:
+                self.shares[node] = self.true_length(over) / len(over)
         heavy = 0
         last = None
         for count, item in enumerate(held):

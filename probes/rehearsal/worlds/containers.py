@@ -32,6 +32,7 @@ def _of_list(call: Call) -> Any:
     owner, name = call.callee.owner, call.callee.name
     if name == "append" and call.given and len(owner) < _MOST:
         owner.append(doubtful(call.given[0]) if call.machine.guessed else call.given[0])
+        call.machine.grows(owner)
     elif name == "extend" and call.given:
         held = call.given[0]
         if isinstance(held, Tensor) and held.number is None:

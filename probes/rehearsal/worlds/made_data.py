@@ -25,6 +25,8 @@ def drawn(machine: Machine, name: str, given: list[Any], named: dict[str, Any]) 
     """An array of random numbers; many of them, drawn before any network is asked, are rows of data."""
     made = Tensor(drawn=True, done=(name,))
     shape = _shape(name, given, named)
+    if shape and not machine.asks:
+        made.first = shape[0]  # type: ignore[attr-defined]
     if not shape or not FEWEST <= shape[0] <= LARGEST or machine.loops or machine.sampling:
         return made
     if machine.inside_net or machine.asks:
@@ -40,6 +42,30 @@ def own_rows(machine: Machine, made: Tensor, count: int) -> None:
     """Give an array so many rows of a table of its own."""
     made.rows, made.table = np.arange(count), machine.table(f"drawn {len(machine.tables)}", count)
     machine.made_tables.add(made.table)
+
+
+def listed(machine: Machine, made: Any, held: Any) -> Any:
+    """An array of a list of samples that a program draws in a loop: rows of its own, as many as there are."""
+    count = machine.true_length(held) if isinstance(held, list) else 0
+    if count < FEWEST or count > LARGEST or count == len(held):
+        return made
+    if machine.asks or machine.inside_net or machine.sampling:
+        return made
+    if made is None:
+        made = Tensor(done=("array",))  # of what is not known, one by one
+    if not isinstance(made, Tensor) or made.rows is not None or made.asked or made.deps or made.held:
+        return made
+    made.number = None
+    own_rows(machine, made, count)
+    return made
+
+
+def one_after_another(machine: Machine, made: Tensor, parts: list[Tensor]) -> None:
+    """Parts that are made in a loop (`rng.normal(k, 1, (500, 8))`) and joined along the rows are data."""
+    counts = [getattr(p, "first", 0) for p in parts]
+    if made.rows is None and all(counts) and all(p.rows is None for p in parts):
+        if FEWEST <= sum(counts) <= LARGEST and not machine.loops:
+            own_rows(machine, made, sum(counts))
 
 
 def drawn_places(machine: Machine, index: Tensor, count: int) -> np.ndarray | None:
@@ -68,6 +94,8 @@ def again(name: str, given: list[Any], named: dict[str, Any], rows: np.ndarray) 
 def to_be_filled(machine: Machine, made: Tensor, sizes: Any) -> Tensor:
     """Note how long an array of zeros is that a program makes before any network is asked."""
     count = sizes[0] if isinstance(sizes, (list, tuple)) and sizes else None
+    if isinstance(count, int) and not (isinstance(count, bool) or machine.asks):
+        made.first = count  # type: ignore[attr-defined]
     if isinstance(count, int) and not isinstance(count, bool) and FEWEST <= count <= LARGEST:
         if not (machine.loops or machine.sampling or machine.inside_net or machine.asks):
             made.waits = count  # type: ignore[attr-defined]

@@ -31,7 +31,7 @@ from ..values import (
 from .axes import along, along_rows, beside, over_columns
 from .frames import Groups, Places, frame_field, frame_item, set_part
 from .known_numbers import LARGEST, by_numpy, computed, cuts_nothing, each_of, joined_numbers, plain_of
-from .made_data import again, drawn, filled, own_rows, to_be_filled
+from .made_data import again, drawn, filled, listed, one_after_another, own_rows, to_be_filled
 from .parts import part
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _filled(call: Call) -> Any:
             made = Tensor(number=getattr(np, name)(tuple(int(s) for s in sizes)), scalar=not sizes)
             return to_be_filled(call.machine, made, sizes)
     made = Tensor(done=(name,), scalar=name in ("zeros", "ones") and not call.given)
-    return to_be_filled(call.machine, made, sizes) if name in ("zeros", "empty", "ones") else made
+    return to_be_filled(call.machine, made, sizes) if name in ("zeros", "empty", "ones", "full") else made
 
 
 @function("zeros_like", "ones_like", "full_like", "empty_like", of=ARRAYS)
@@ -146,7 +146,7 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
         and given
         and not (name == "stack" and beside(given, named))
     ):
-        made = _gathered(machine, name, given[0])
+        made = listed(machine, _gathered(machine, name, given[0]), given[0])
         if made is not None:
             if isinstance(made, Tensor):
                 made.form = after(name, given, named)
@@ -235,6 +235,8 @@ def joined(machine: Machine, parts: list[Tensor], name: str) -> Tensor:
         made.rows = None
         if data and tables <= machine.made_tables and all(p.rows is not None for p in parts):
             own_rows(machine, made, sum(len(p.rows) for p in parts if p.rows is not None))
+    if data and not tables:
+        one_after_another(machine, made, parts)
     made.scalar = False
     numbers = [p.number for p in parts]
     made.number = joined_numbers(numbers, name) if machine.numbers is not None else None

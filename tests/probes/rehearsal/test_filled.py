@@ -93,6 +93,46 @@ def test_rows_of_what_is_drawn(edits: list[tuple[str, str]], wanted: set[str]) -
     assert told(text=text) & ROWS == wanted
 
 
+MADE = TEXT[TEXT.index("def make") : TEXT.index("def score")]
+LISTS = """def make(n, seed):
+    rng = np.random.default_rng(seed)
+    x, y = [], []
+    for i in range(n):
+        k = int(rng.integers(4))
+        x.append(rng.normal(k, 1.0, (1, 8, 8)))
+        y.append(k)
+    return np.stack(x).astype(np.float32), np.array(y)
+
+"""
+ROWS_OF = """def make(n, seed):
+    rows = [sample(seed + i) for i in range(n)]
+    return np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
+
+"""
+BLOBS = """def make(n, seed):
+    rng = np.random.default_rng(seed)
+    x, y = [], []
+    for k in range(4):
+        x.append(rng.normal(k, 1.0, (300, 1, 8, 8)))
+        y.append(np.full(300, k))
+    return np.concatenate(x), np.concatenate(y)
+
+"""
+DRAWN = """def make(n, seed):
+    return torch.cat([torch.randn(300, 1, 8, 8) + k for k in range(4)]).numpy(), np.arange(4).repeat(300)
+
+"""
+
+
+@pytest.mark.parametrize("maker", [LISTS, ROWS_OF, BLOBS, DRAWN])
+def test_samples_that_are_drawn_in_other_ways(maker: str) -> None:
+    """Lists that are filled in a loop are as long as the loop is; parts that are joined are other rows."""
+    right = TEXT.replace(MADE, maker)
+    assert right != TEXT and not told(text=right) & ROWS
+    wrong = right.replace("fit, rest = order[:1000], order[1000:]", "fit, rest = order[:1100], order[900:]")
+    assert wrong != right and "scored-rows-taught" in told(text=wrong)
+
+
 def test_figures_that_are_written_as_json() -> None:
     """Each figure of a row of JSON has its own name, written in place or by the name of the row."""
     by_name = TEXT.replace("print(json.dumps({", "row = {").replace(
