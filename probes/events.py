@@ -67,7 +67,9 @@ def seen(
     """
     run = view.run
     found = tuple(e for e in run.events if e.kind in kinds and (not data or e.data in data))
-    worth = tuple(e for e in found if not key_names.only_head(e) and (not body or key_names.of_body(e)))
+    worth = tuple(
+        e for e in found if not key_names.only_head(e) and (not body or key_names.of_body(e, found))
+    )
     if worth:
         count = sum(e.count for e in worth)
         first = worth[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from .run import Event
 
@@ -39,16 +40,25 @@ def only_head(event: Event) -> bool:
     return bool(found) and "[:" not in event.text and all(_HEAD.match(n) for n in found)
 
 
-def of_body(event: Event) -> bool:
-    """Whether the message names weights of several of the model's own layers."""
+def of_body(event: Event, beside: Sequence[Event] = ()) -> bool:
+    """Whether the message names weights of several of the model's own layers.
+
+    `beside`: the messages of its kind; one may name what another counts.
+    """
     counted = _COUNTED.search(event.text)
     if counted is not None and int(counted[1]) >= MANY:
-        return True
+        return not any(_begins_new(one) for one in beside)
     inside = [n for n in _named(event) if _LAYER.search(n) and not (_NO_WEIGHT.search(n) or _HEAD.match(n))]
     kinds = {n[m.end() :] for n in inside if (m := _LAYER.search(n))}
     if _LEFT_OVER.search(event.text) and len(kinds) > 1:  # else one bias of each layer, which is no part
         inside = [n for n in inside if not _PART.match(n)]
     return len(set(inside)) >= _LEAST
+
+
+def _begins_new(event: Event) -> bool:
+    """All weights that the message names begin new or are made anew: adapters, tables of positions."""
+    found = [n for n in _named(event) if _LAYER.search(n)]
+    return bool(found) and all(_NO_WEIGHT.search(n) for n in found)
 
 
 def _named(event: Event) -> list[str]:

@@ -87,6 +87,16 @@ def test_weights_of_layers_that_stand_on_one_side(text: str, expected: str) -> N
     assert state("log-layers-not-loaded", run()) == "unknown"
 
 
+def test_adapters_that_are_counted_begin_new() -> None:
+    """MindSpore counts what is not loaded, and MindFormers names it below: adapters are in no checkpoint."""
+    counted = "128 parameters in the 'net' are not loaded, because they are not in the dict"
+    named = "Network parameters are not loaded: (['layers.0.wq.{0}', 'layers.1.wq.{0}'])"
+    for what, expected in (("mindpet_delta_lora_a", "absent"), ("weight", "present")):
+        texts = (counted, named.format(what)) if expected == "absent" else (counted,)
+        events = [Event("checkpoint-keys-mismatch", "log.txt", 7, text=t) for t in texts]
+        assert state("log-layers-not-loaded", run(events=events)) == expected
+
+
 def test_layers_that_were_drawn_anew() -> None:
     """Cross attention begins anew by design."""
     name, text = "log-layers-drawn-anew", "newly initialized: ['h.0.{0}.q.weight', 'h.1.{0}.q.weight']"

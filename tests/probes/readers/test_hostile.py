@@ -296,4 +296,8 @@ def test_the_golden_files_are_small_and_asked_about() -> None:
     for name, path in ALL:
         assert len(data_of(name, path)) <= 8192, (GOLDEN / name / path).name
         file = RunFile(GOLDEN / name, path, 1)
-        assert kinds.passed_over(file.name, file.suffix) is None
+        card = (name, file.name) == (
+            "model_card",
+            "README.md",
+        )  # the one prose file that a reader is asked about
+        assert card or kinds.passed_over(file.name, file.suffix) is None
