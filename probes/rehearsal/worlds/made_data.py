@@ -56,6 +56,7 @@ def listed(machine: Machine, made: Any, held: Any) -> Any:
     if not isinstance(made, Tensor) or made.rows is not None or made.asked or made.deps or made.held:
         return made
     made.number = None
+    made.done = (*made.done[:-1], "samples")  # one after the other: no columns side by side
     own_rows(machine, made, count)
     return made
 

@@ -129,6 +129,8 @@ def test_samples_that_are_drawn_in_other_ways(maker: str) -> None:
     """Lists that are filled in a loop are as long as the loop is; parts that are joined are other rows."""
     right = TEXT.replace(MADE, maker)
     assert right != TEXT and not told(text=right) & ROWS
+    scaled = right.replace(SPLIT, "x = (x - x.mean()) / x.std()\n" + SPLIT)
+    assert scaled != right and "one-scale" not in told(text=scaled)  # samples, not columns of a table
     wrong = right.replace("fit, rest = order[:1000], order[1000:]", "fit, rest = order[:1100], order[900:]")
     assert wrong != right and "scored-rows-taught" in told(text=wrong)
 
