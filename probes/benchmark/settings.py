@@ -420,12 +420,15 @@ _SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size")
 
 
 def _other_size(view: View) -> Finding | None:
-    """Depth and width both differ, in one direction: the model of the other size."""
+    """Depth, width and heads or inner width all differ, in one direction: the model of the other size.
+
+    Depth and width alone may be one model that was made too large or too small.
+    """
     told = [
         (k, f, n) for k in _SIZES if (f := both(view, k)) is not None and (n := both_numbers(f)) is not None
     ]
     known = {k for k, _, (a, b) in told if a != b}
-    if "num_layers" not in known or len(known) < 2 or len({a > b for _, _, (a, b) in told if a != b}) != 1:
+    if "num_layers" not in known or len(known) < 3 or len({a > b for _, _, (a, b) in told if a != b}) != 1:
         return None
     found = next(f for k, f, _ in told if k == "num_layers")
     return present(

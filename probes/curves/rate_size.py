@@ -14,7 +14,7 @@ import numpy as np
 from ...engine.model import State
 from ..config.values import number_of, of_torchtune, says, value_of
 from ..registry import Finding, View, absent, present, probe, unknown
-from ..run import Run
+from ..run import Run, Series
 from . import situation
 from .learning_rate import CURVE, curve, seen_at, where, whole
 from .no_number import broken
@@ -396,6 +396,18 @@ def _aligns_language(run: Run) -> bool:
 _OF_MINDSPEED = 1e-6  # its launch lines for nearly all language models say `--lr 1.25e-6`
 
 
+_STILL = 0.03  # of a loss that training from nothing has to lower at once
+
+
+def _stands_still(loss: Series | None) -> bool:
+    """Whether a loss is known to end where it began."""
+    if loss is None or len(loss) < 20:
+        return False
+    few = max(3, len(loss) // 10)
+    first, last = np.median(loss.values[:few]), np.median(loss.values[-few:])
+    return bool(np.isfinite(first) and first > 0 and last > (1.0 - _STILL) * first)
+
+
 def _is_megatron(run: Run) -> bool:
     """Whether a log or a launch line is that of Megatron-LM, which MindSpeed-LLM is built on."""
     asked = any(s.key.rpartition(".")[2] == "tensor_model_parallel_size" for s in run.raw_settings)
@@ -448,9 +460,10 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
         )
     if value < low and value >= 0.1 * low and _aligns_language(view.run):
         return unknown(f"{text}; language models are aligned with so little", **rest)
-    if value < low and value >= _OF_MINDSPEED and _is_megatron(view.run):
-        return unknown(f"{text}; the scripts of MindSpeed-LLM train with 1.25e-06", value=value, **rest)
     loss = situation.main_loss(view.run)
+    if value < low and value >= _OF_MINDSPEED and _is_megatron(view.run):
+        if _goes_on(view.run) or not _stands_still(loss):
+            return unknown(f"{text}; the scripts of MindSpeed-LLM train with 1.25e-06", value=value, **rest)
     if value < low and loss is not None and len(loss) and not np.isfinite(loss.values[-1]):
         return unknown(f"{text}; {loss.name} ends as no number, which larger steps do not mend", **rest)
     if value < low:

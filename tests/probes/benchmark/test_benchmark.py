@@ -357,8 +357,14 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     (
         "benchmark-other-task",
         "present",
-        {"num_layers": 12, "hidden_size": 768},
-        {"num_layers": 24, "hidden_size": 1024},
+        {"num_layers": 12, "hidden_size": 768, "num_heads": 12},
+        {"num_layers": 24, "hidden_size": 1024, "num_heads": 16},
+    ),
+    (  # one model that was made larger
+        "benchmark-other-task",
+        "unknown",
+        {"num_layers": 4, "hidden_size": 256},
+        {"num_layers": 2, "hidden_size": 64},
     ),
     (
         "benchmark-other-task",

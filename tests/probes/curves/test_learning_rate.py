@@ -46,6 +46,12 @@ def lr(values: Any, **rest: Any) -> Series:
     return series("learning_rate", values, **rest)
 
 
+def megatron(loss: np.ndarray) -> Run:
+    """A log of Megatron-LM with the learning rate of MindSpeed-LLM's scripts, and a loss."""
+    settings = {"learning_rate": 1.25e-6, "optimizer": "adam", "tensor_model_parallel_size": 1}
+    return run([series("train/loss", loss)], settings=settings)
+
+
 def made(
     values: Any, settings: dict[str, Any] | None = None, events: tuple[Event, ...] = (), **rest: Any
 ) -> Run:
@@ -175,6 +181,8 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-small", "absent", run(settings={"learning_rate": 1e-4, "optimizer": "adamw"})),
     ("lr-small", "unknown", run(settings={"learning_rate": 1e-5, "optimizer": "adam", "pretrained": True})),
     ("lr-small", "unknown", run(settings={"learning_rate": 1e-4})),
+    ("lr-small", "unknown", megatron(np.linspace(10.0, 3.0, 60))),  # MindSpeed-LLM's own scripts have 1.25e-6
+    ("lr-small", "present", megatron(np.linspace(10.0, 9.9, 60))),
     ("lr-small", "unknown", made(GONE * 1e-3, {"optimizer": "sgd"})),
     ("lr-small", "unknown", made(COSINE * 1e-3, {"optimizer": "sgd", "learning_rate": 0.5})),
     ("lr-small", "unknown", run()),
