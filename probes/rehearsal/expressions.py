@@ -9,6 +9,7 @@ import reprlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -55,12 +56,13 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_METHODS: dict[type[ast.AST], str] = {}  # kind of node -> the method that knows it
 ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError)
 
 
-def _method(kind: type[ast.AST]) -> str:
-    return _METHODS.setdefault(kind, f"_of_{kind.__name__.lower()}")
+@lru_cache(maxsize=256)
+def method_of(prefix: str, kind: str) -> str:
+    """The name of the method that knows a kind of node."""
+    return prefix + kind.lower()
 
 
 @dataclass
@@ -137,7 +139,7 @@ class Expressions:
         self.tick()
         if node in self.without:
             return Unknown("", STRANGE)
-        known = getattr(self, _METHODS.get(type(node)) or _method(type(node)), None)
+        known = getattr(self, method_of("_of_", type(node).__name__), None)
         if known is None:
             return Unknown(type(node).__name__)
         try:

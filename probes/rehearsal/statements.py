@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..scripts.bounds import MOST_ITEMS
-from .expressions import Expressions
+from .expressions import Expressions, method_of
 from .journal import Asked, Round
 from .libraries import library
 from .values import (
@@ -34,13 +34,6 @@ WHILES = 12
 _NO_NAMES = ("typing", "__future__", "typing_extensions", "collections.abc")
 
 
-_METHODS: dict[type[ast.AST], str] = {}  # kind of node -> the method that knows it
-
-
-def _method(kind: type[ast.AST]) -> str:
-    return _METHODS.setdefault(kind, f"_do_{kind.__name__.lower()}")
-
-
 class Statements(Expressions):
     """Goes through statements. `here`: the one that was begun last."""
 
@@ -56,7 +49,7 @@ class Statements(Expressions):
         """Go through one statement."""
         self.tick()
         self.here = node
-        known = getattr(self, _METHODS.get(type(node)) or _method(type(node)), None)
+        known = getattr(self, method_of("_do_", type(node).__name__), None)
         if known is not None:
             known(node, scope)
 

@@ -98,7 +98,7 @@ def _last_of_list(source: Script) -> Finding | None:
             ends = [source.parents.get(n) for n in reads]
             if not reads or not all(isinstance(e, ast.Subscript) and unparse(e.slice) == "-1" for e in ends):
                 continue
-            if not any(_answers(source, function, name, mine) for mine in (call,)):
+            if not _answers(source, function, name, call):
                 continue
             if any(isinstance(p, ast.For) for p in source.above(reads[0]) if function in source.above(p)):
                 continue
