@@ -113,7 +113,7 @@ class Asking(Flowing):
         for place, one in enumerate(self.tensors([answer])):
             one.mark = marks.of_answer(self.machine, net, event.inputs, place)
             event.reaches |= self.reaching(one)
-            one.asked = one.asked | mark
+            one.asked, one.units = one.asked | mark, ()
             if one.rows is None and not one.scalar:
                 one.rows, one.table = event.rows, event.table
         return answer

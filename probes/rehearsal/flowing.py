@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from . import marks
+from . import marks, units
 from .forms import crosswise, of_several
 from .journal import Asked
 from .statements import Statements
@@ -90,6 +90,7 @@ class Flowing(Statements):
         if found:
             self.not_known.add(name or "unknown")
             made = self.joined_tensors(name or "unknown", found, marked=False)
+            made.units = units.stepped(made.units, units.unknown(name))
             held = [callee, *given] if isinstance(callee, (Tensor, Unknown)) else given
             made.mark = marks.called(self.machine, name or "unknown", held, named)
             return made
@@ -151,6 +152,7 @@ class Flowing(Statements):
         if marked:
             made.mark = mixed(name, *[marks.of_tensor(self.machine, t) for t in found])
         made.scalar = all(t.scalar for t in found)
+        made.units = units.of_joined(name, found)
         if not self.graph:
             made.deps = NOTHING
         return made

@@ -101,6 +101,11 @@ class Machine(Objects):
         self.crossed: list[tuple[ast.AST | None, str, frozenset[int], tuple[ast.AST, ...]]] = []
         self.met: list[Met] = []  # answers and data of the same table that came together
         self.compares: list[tuple[ast.AST, ast.cmpop, Any, Any]] = []  # where a tensor is held against what
+        # arrays that are given values place by place: what they hold, held before, and at each place
+        self.by_places: dict[
+            int, tuple[Tensor, frozenset[int], frozenset[int], dict[int, frozenset[int]]]
+        ] = {}
+        self.heads: dict[str, list[str]] = {}  # what writes a table -> the heads of its columns
         self.sampling = 0  # within a data set's `__getitem__`: a sample's own statistics are none of rows
         self.files: dict[str, Any] = {}
         self.made_rows = MADE_ROWS
@@ -203,7 +208,8 @@ class Machine(Objects):
                 continue
             sure = not (one.vague or one.mixed or answer.vague or answer.mixed) and one.table > 0
             if sure and len(one.rows) == len(answer.rows) > 1:
-                self.met.append(Met(self.here, answer.asked, answer.rows, one, tuple(self.guessed)))
+                held = (answer.asked, answer.rows, one, tuple(self.guessed), answer.units, one.units)
+                self.met.append(Met(self.here, *held))
 
     def joined_tensors(
         self, name: str, found: list[Tensor], *, marked: bool = True, beside: bool = True
@@ -431,7 +437,10 @@ class Machine(Objects):
         self, callee: Any, given: list[Any], named: dict[str, Any], node: ast.Call, scope: Scope
     ) -> None:
         """Figures that are printed or logged, each with the words that stand before it."""
-        if isinstance(callee, (Routine, Kind, Net)) or last_name(node.func) not in _TELLS:
+        name = last_name(node.func)
+        if name in ("append", "writerow") and len(given) == 1:
+            self._kept_in_a_table(given[0], node)
+        if isinstance(callee, (Routine, Kind, Net)) or name not in _TELLS:
             return
         before = ""
         waiting: list[str] = []
@@ -455,6 +464,29 @@ class Machine(Objects):
             else:
                 label = waiting.pop(0) if waiting else before
                 self.tell(label or unparse(one), held, node)
+
+    def _kept_in_a_table(self, held: Any, node: ast.Call) -> None:
+        """Figures of a line: `writer.writerow([epoch, val])`, `rows.append({"val": v})`, `h["val"].append(v)`."""
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if isinstance(held, dict):
+            for label, figure in held.items():
+                self._tell_figure(str(label), figure, node)
+        elif isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):
+            self._tell_figure(str(owner.slice.value), held, node)
+        elif last_name(node.func) == "writerow" and isinstance(held, (list, tuple)):
+            if held and all(isinstance(h, str) for h in held):
+                self.heads[unparse(owner) if owner else ""] = list(held)
+                return
+            heads = self.heads.get(unparse(owner) if owner else "", [])
+            written = node.args[0].elts if isinstance(node.args[0], (ast.List, ast.Tuple)) else []
+            labels = heads if len(heads) == len(held) else [unparse(e) for e in written]
+            for label, figure in zip(labels, held, strict=False):
+                self._tell_figure(label, figure, node)
+
+    def _tell_figure(self, label: str, value: Any, node: ast.AST) -> None:
+        """As `tell`, of one number alone."""
+        if isinstance(value, Tensor) and (value.scalar or value.rows is None):
+            self.tell(label, value, node)
 
     def tell(self, label: str, value: Any, node: ast.AST) -> None:
         """Put down a figure that is told, if it is made of answers of a network."""

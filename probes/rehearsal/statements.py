@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..readers.script import last_name
 from ..scripts.bounds import MOST_ITEMS
 from .expressions import Expressions, method_of
 from .journal import Asked, Round
@@ -210,6 +212,8 @@ class Statements(Expressions):
             return
         held = self.value(test, scope)
         told = self.truth(held)
+        if told is None and _of_first_process(test):
+            told = True
         row = isinstance(held, Tensor) and bool(held.asked) and (not held.scalar or held.rows is not None)
         if row:
             self.single.append(held)
@@ -383,6 +387,24 @@ class Statements(Expressions):
             if isinstance(event, Asked):
                 seen.add(event.node)
         return False
+
+
+def _of_first_process(test: ast.expr) -> bool:
+    """`rank == 0`, `not rank`, `is_main_process()`: a program is rehearsed as its first process."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _is_rank(test.operand)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
+        first = test.comparators[0]
+        return isinstance(first, ast.Constant) and first.value == 0 and _is_rank(test.left)
+    return _FIRST.match(last_name(test.func if isinstance(test, ast.Call) else test)) is not None
+
+
+_FIRST = re.compile(r"^is_(?:local_)?(?:main|master|first|world_process_zero)(?:_?(?:process|rank))?$")
+
+
+def _is_rank(node: ast.expr) -> bool:
+    name = last_name(node.func if isinstance(node, ast.Call) else node)
+    return re.match(r"(?i)^(?:get_)?(?:local_|global_)?rank$", name) is not None
 
 
 def _is_main(test: ast.expr) -> bool:

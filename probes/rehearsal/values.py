@@ -76,6 +76,7 @@ class Tensor:
     form: str = ""  # "column" of shape (batch, 1), "row" of shape (batch,), where that is known
     mark: int = 0  # how it was made (see `marks`); 0 where nothing made it
     place: float | None = None  # of a quantile: the share of rows below it
+    units: tuple[tuple[str, frozenset[int]], ...] = ()  # what it was scaled by (see `units`)
 
     def like(self, **changed: Any) -> Tensor:
         """A tensor made of this one."""
@@ -83,7 +84,7 @@ class Tensor:
             self.rows, self.table, self.deps, self.asked, self.held, self.done, None, self.drawn, self.scalar
         )
         fresh.fits, fresh.by, fresh.vague, fresh.mixed = self.fits, self.by, self.vague, self.mixed
-        fresh.scale, fresh.mark = self.scale, self.mark
+        fresh.scale, fresh.mark, fresh.units = self.scale, self.mark, self.units
         for name, value in changed.items():
             setattr(fresh, name, value)
         return fresh
@@ -97,7 +98,7 @@ class Tensor:
         """Turn into another one, in place."""
         for name in (
             *("rows", "table", "deps", "asked", "held", "done", "number", "drawn", "scalar"),
-            *("fits", "by", "vague", "mixed", "scale", "form", "mark"),
+            *("fits", "by", "vague", "mixed", "scale", "form", "mark", "units"),
         ):
             setattr(self, name, getattr(other, name))
 
@@ -292,6 +293,8 @@ class Met:
     rows: np.ndarray
     data: Tensor
     guessed: tuple[ast.AST, ...]
+    units: tuple[tuple[str, frozenset[int]], ...] = ()  # of the answers
+    of: tuple[tuple[str, frozenset[int]], ...] = ()  # of the data
 
 
 @dataclass(eq=False)

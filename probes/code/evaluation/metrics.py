@@ -115,7 +115,7 @@ def metric_miscounts(view: View) -> Finding:
             ctc_blank_kept,
             other_batch_size,
             logged_without_reset,
-            shows("last-batch", "not-reset", "worked-otherwise", "column-row-scored"),
+            shows("last-batch", "not-reset", "worked-otherwise", "column-row-scored", "units-apart"),
             normalised_over_batch,
             last_round_only,
             last_count_only,

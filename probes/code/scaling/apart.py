@@ -36,7 +36,7 @@ def scaled_apart(view: View) -> Finding:
             scaled_by_switch,
             one_part_left,
             read_by_other_settings,
-            shows("scaled-apart"),
+            shows("scaled-apart", "scaled-one-side"),
         ),
         "the scripts scale no inputs by split",
     )

@@ -10,6 +10,7 @@ from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
+from ...rehearsal.judges import shows
 from ..mindspore.map_steps import random_for_held_out
 from ..shared.checks import at, first, ok
 from ..shared.roles import is_random
@@ -46,6 +47,7 @@ def evaluation_is_augmented(view: View) -> Finding:
             masked_in_every_mode,
             *(noised_while_evaluating, drawn_while_scored),
             *(random_beside_training, switched_on_for_held_out, random_for_held_out),
+            shows("augmented-scored"),
         ),
         "the scripts make no data by a switch for training",
     )

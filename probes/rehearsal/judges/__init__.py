@@ -21,6 +21,7 @@ from . import (
     schedules,
     shapes,
     steps,
+    units,
     worked,
 )
 from .verdict import Verdict
@@ -60,6 +61,9 @@ _JUDGES = (
     steps.undivided,
     steps.unreached,
     steps.used_twice,
+    units.augmented_while_scored,
+    units.scaled_on_one_side,
+    units.scored_in_other_units,
     worked.worked_otherwise,
 )
 

@@ -23,7 +23,8 @@ from .networks import layer
 from .parts import item_by_tensor
 from .python import Lazy
 from .samples import batches
-from .tensors import field_of, item_of, items_of, part_of, set_field, set_item
+from .given import set_item
+from .tensors import field_of, item_of, items_of, part_of, set_field
 
 __all__ = [
     "Lazy",

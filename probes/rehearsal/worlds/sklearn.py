@@ -9,6 +9,7 @@ import numpy as np
 from ...made_numbers.arrays import Unfit
 from ...made_numbers.measures import SCORES, score
 from ...script_diff.vocabulary import word_set
+from .. import units
 from ..libraries import Call, function, method
 from ..values import NOTHING, Data, Frame, Series, Tensor, Unknown
 from .frames import seeded, taken
@@ -142,7 +143,10 @@ def _fitted(call: Call) -> Any:
     if not found:
         return Unknown(name)
     made_of = call.machine.joined_tensors(f"{owner.name}.{name.removeprefix('fit_')}", found)
-    if name == "inverse_transform":
+    back = name == "inverse_transform"
+    step = ("back" if back else "transform", owner.fits) if owner.fits else units.unknown(owner.name)
+    made_of.units = units.stepped(made_of.units, step)
+    if back:
         return made_of
     made_of.fits |= owner.fits
     if owner.name == "Pipeline":  # it may take columns out

@@ -29,9 +29,9 @@ from ..values import (
     Weight,
 )
 from .axes import along, along_rows, beside, over_columns
-from .frames import Groups, Places, frame_field, frame_item, set_part
+from .frames import Groups, Places, frame_field, frame_item
 from .known_numbers import LARGEST, by_numpy, computed, cuts_nothing, each_of, joined_numbers, plain_of
-from .made_data import again, drawn, filled, listed, one_after_another, own_rows, to_be_filled
+from .made_data import again, drawn, listed, one_after_another, own_rows, to_be_filled
 from .parts import part
 
 if TYPE_CHECKING:
@@ -531,34 +531,6 @@ def item_of(machine: Machine, owner: Any, index: Any, node: ast.AST) -> Any:
     if isinstance(owner, State):
         return Unknown("weights")
     return NotImplemented
-
-
-def set_item(machine: Machine, owner: Any, index: Any, value: Any, node: ast.AST) -> None:
-    """Give a part of one of our objects a value."""
-    if isinstance(owner, Weight):
-        machine.written(owner, [value], "item", node)
-    elif isinstance(owner, (Frame, Places)):
-        set_part(owner, index, value)
-    elif isinstance(owner, Tensor):
-        others = list(machine.tensors([value, index if isinstance(index, Tensor) else None]))
-        whole = isinstance(owner.number, np.ndarray)
-        everything = index is Ellipsis or (isinstance(index, slice) and index == slice(None))
-        made = machine.joined_tensors("set", others if everything else [owner, *others])
-        made.mark = marks.of_set(machine, owner, index, value)
-        if isinstance(value, Tensor) and value.number is not None and np.size(value.number) == 1:
-            value = float(value.number)
-        if whole and isinstance(value, (bool, int, float)) and not isinstance(index, Unknown):
-            try:
-                number = owner.number.copy()
-                at = index.number if isinstance(index, Tensor) else index
-                number[at] = value
-                made.number = number
-            except (IndexError, TypeError, ValueError):
-                made.number = None
-        made.rows, made.table = owner.rows, owner.table
-        made.scalar = owner.scalar
-        owner.become(made)
-        filled(machine, owner, index, others)
 
 
 def items_of(machine: Machine, value: Any) -> list[Any] | None:
