@@ -328,6 +328,7 @@ class Machine(Objects):
         index = worlds.place_of(self, index)
         known = worlds.item_of(self, owner, index, node)
         if known is not NotImplemented:
+            worlds.of_its_place(self, owner, index, known)
             return known
         if isinstance(owner, dict):
             key = index if is_key(index) else self.key_of(index)
@@ -466,7 +467,7 @@ class Machine(Objects):
                 self.tell(label or unparse(one), held, node)
 
     def _kept_in_a_table(self, held: Any, node: ast.Call) -> None:
-        """Figures of a line: `writer.writerow([epoch, val])`, `rows.append({"val": v})`, `h["val"].append(v)`."""
+        """Figures of a line: `w.writerow([epoch, val])`, `rows.append({"val": v})`, `h["val"].append(v)`."""
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
         if isinstance(held, dict):
             for label, figure in held.items():

@@ -1,4 +1,4 @@
-"""In which unit a value is: what statistics of the data it was moved and divided by, and brought back with."""
+"""In which unit a value is: by what statistics of the data it was moved and divided, and brought back."""
 
 from __future__ import annotations
 
@@ -14,9 +14,16 @@ OWN = -1  # stands for the number of a statistic that a sample has of itself
 MOST = 12
 
 _BACK = {
-    **{"sub": "add", "add": "sub", "div": "mul", "mul": "div"},
-    **{"transform": "back", "back": "transform"},
-    **{"log": "exp", "exp": "log", "log1p": "expm1", "expm1": "log1p"},
+    "sub": "add",
+    "add": "sub",
+    "div": "mul",
+    "mul": "div",
+    "transform": "back",
+    "back": "transform",
+    "log": "exp",
+    "exp": "log",
+    "log1p": "expm1",
+    "expm1": "log1p",
 }
 _ARITHMETIC = ("sub", "add", "div", "mul")
 _CURVED = ("log", "exp", "log1p", "expm1")

@@ -187,7 +187,7 @@ def _shows_padding(source: Script) -> Finding | None:
                 continue
             seen = seen or call
             for value in [given, *flow(source).values(given, 4)]:
-                if _marks_tokens(value):
+                if _marks_tokens(source, value):
                     return at(
                         source, call, f"{word} is True where nothing is to be seen, and marks the tokens"
                     )
@@ -210,8 +210,21 @@ def _of_torch(source: Script, call: ast.Call) -> bool:
     )
 
 
-def _marks_tokens(value: ast.expr) -> bool:
+def _marks_padding(value: ast.expr) -> bool:
+    """`ids == PAD`, `ids.eq(PAD)`."""
+    if isinstance(value, ast.Compare) and len(value.ops) == 1 and isinstance(value.ops[0], ast.Eq):
+        other, left = unparse(value.comparators[0]), unparse(value.left)
+    elif isinstance(value, ast.Call) and last_name(value.func) == "eq" and len(value.args) == 1:
+        other, left = unparse(value.args[0]), unparse(value.func)
+    else:
+        return False
+    return _PAD.search(other) is not None and "mask" not in left.lower()
+
+
+def _marks_tokens(source: Script, value: ast.expr) -> bool:
     """`ids != PAD`, `ids.ne(PAD)`, `attention_mask.bool()`, `attention_mask == 1`; not their opposite."""
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Invert):
+        return any(_marks_padding(v) for v in (value.operand, *flow(source).values(value.operand, 3)))
     if isinstance(value, ast.Compare) and len(value.ops) == 1:
         other, left = unparse(value.comparators[0]), unparse(value.left)
         if isinstance(value.ops[0], ast.NotEq) and _PAD.search(other):

@@ -105,6 +105,8 @@ def classes_left_out(source: Script) -> Finding | None:
             if not isinstance(given, ast.Subscript) or not isinstance(given.slice, ast.Tuple):
                 continue
             cut = given.slice.elts[-1]
+            if _moved_down(source, call, loop, cut):
+                return at(source, given, "the classes are counted from the second one on, the labels are not")
             end = cut.upper if isinstance(cut, ast.Slice) and cut.lower is None and cut.step is None else None
             if not (isinstance(end, ast.Constant) and isinstance(end.value, int) and end.value > 1):
                 continue
@@ -116,6 +118,35 @@ def classes_left_out(source: Script) -> Finding | None:
             if not elsewhere:
                 return at(source, given, f"only the first {end.value} scores can be the answer here")
     return None
+
+
+def _moved_down(source: Script, call: ast.Call, loop: ast.For, cut: ast.expr) -> bool:
+    """`p = logits[:, 1:].argmax(1)` held against the labels of a loss of all classes."""
+    if not isinstance(cut, ast.Slice) or cut.upper is not None or cut.step is not None:
+        cut = next((e for e in getattr(cut, "elts", ()) if isinstance(e, ast.Slice)), cut)
+    lower = cut.lower if isinstance(cut, ast.Slice) and cut.upper is None else None
+    if not (isinstance(lower, ast.Constant) and lower.value == 1):
+        return False
+    scope = source.function_around(call) or source.tree
+    if re.search(r"[-+] ?1\b", " ".join(unparse(s) for s in loop.body if not isinstance(s, ast.Expr))):
+        return False
+    statement = source.statement(call)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    name = statement.targets[0].id
+    labels = {n.id for n in of(loop.target, ast.Name)}
+    compares = [n for n in of(loop, ast.Compare) if {m.id for m in of(n, ast.Name)} >= {name}]
+    met = any({m.id for m in of(n, ast.Name)} & labels for n in compares)
+    counted = any(
+        name in {m.id for m in of(c, ast.Name)} and labels & {m.id for m in of(c, ast.Name)}
+        for c in of(loop, ast.Call)
+        if last_name(c.func) in ("bincount", "update", "confusion_matrix", "histogram2d")
+    )
+    losses = [c for c in of(scope, ast.Call) if re.search(r"(?i)cross_?entropy|crit|loss", last_name(c.func))]
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    same = unparse(owner.value) if isinstance(owner, ast.Subscript) else ""
+    whole = any(c.args and same and unparse(c.args[0]) == same for c in losses)
+    return (met or counted) and whole
 
 
 def hits_without_labels(source: Script) -> Finding | None:

@@ -104,7 +104,10 @@ def _classes_first(source: Script, scores: ast.expr) -> bool:
 
 def _of_one(source: Script, scores: ast.expr) -> bool:
     """Scores of one sample, or several scores of each: items, what is stacked or averaged."""
-    found = [scores, *flow(source).values(scores, 3)]
+    values = [scores, *flow(source).values(scores, 3)]
+    choices = [(v.body, v.orelse) if isinstance(v, ast.IfExp) else (v,) for v in values]
+    # the first of what a Trainer hands over are the answers to all samples
+    found = [c for pair in choices for c in pair if not unparse(c).endswith("predictions[0]")]
     return any(
         isinstance(v, (ast.Subscript, ast.List, ast.ListComp))
         or re.search(r"\[|squeeze\(0?\)|flatten|view\(-1|stack|vote|ensemble|mean\(|concat", unparse(v))

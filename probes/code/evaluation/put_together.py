@@ -94,13 +94,15 @@ def first_place_without_logarithm(source: Script) -> Finding | None:
         if len(one) != 1 or len(place) != 1 or not _from_nought(source, place[0]):
             continue
         asked = re.compile(rf"\b{re.escape(unparse(place[0]).split('[')[0])}\b")
-        if any(
-            isinstance(p, (ast.If, ast.IfExp)) and asked.search(unparse(p.test)) for p in source.above(node)
-        ):
+        tests = [unparse(p.test) for p in source.above(node) if isinstance(p, (ast.If, ast.IfExp))]
+        if any(asked.search(_WHETHER_FOUND.sub("", t)) for t in tests):
             continue
         why = f"`{unparse(place[0])}` counts from 0, and the logarithm of 1 divides the first place by zero"
         return at(source, node, why)
     return None
+
+
+_WHETHER_FOUND = re.compile(r"len\(\w+\)|\w+\.(?:size|numel\(\)|any\(\)|shape\[0\])|\w+ in \w+")
 
 
 def _from_nought(source: Script, node: ast.expr) -> bool:

@@ -442,8 +442,8 @@ def _blended(source: Script) -> Finding | None:
         owner = source.owner(call)
         name = what if owner in ("cv2", "torch.nn.functional", "ndimage", "", *_SMOOTH) else owner
         if not re.search(
-            r"(?i)(?:^|[^a-z])(?:seg_?)?(?:mask|label|lbl|seg|annot|gt)s?(?:_|\W|$)", name
-        ) or not is_label(target):
+            r"(?i)(?:^|[^a-z])(?:seg_?)?(?:mask|msk|label|lbl|seg|annot|gt)s?(?:_|\W|$)", name
+        ) or not is_label(target.replace("msk", "mask")):
             continue
         if not _makes_samples(source, call) or _is_drawn(source, call, name):
             continue

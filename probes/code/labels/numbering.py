@@ -23,6 +23,7 @@ from ..shared.sides import either, given, literal, side, words
 from ..splits.sides_apart import numbered_apart
 from ..tensorflow.slips import moved_in_loss_alone
 from .keras_words import more_words_than_rows, numbered_anew
+from .mapped_batches import numbered_by_batch
 from .own_tables import classes_of_each_file, numbered_in_turn, numbers_over_reserved
 from .raw_numbers import raw_ids_taken
 from .start import numbered_from_one, shifted_in_training
@@ -52,6 +53,7 @@ def classes_numbered_apart(view: View) -> Finding:
             shifted_in_training,
             moved_in_loss_alone,
             classes_of_each_file,
+            numbered_by_batch,
         ),
         "the scripts number no classes",
     )

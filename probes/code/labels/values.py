@@ -18,6 +18,7 @@ from ..splits.handed_apart import lists_apart
 from ..splits.slipped import permuted_alone, rows_handed_apart
 from ..tensorflow.data import shuffled_in_place_alone
 from .batch import drawn_anew, moved_alone
+from .column_alone import column_shuffled_alone
 from .columns_moved import target_column_moved
 from .neighbours import neighbour_paired
 from .one_side import labels_written
@@ -38,7 +39,7 @@ def labels_permuted_alone(view: View) -> Finding:
             permuted_alone,
             field_moved,
             neighbour_paired,
-            *(inputs_moved_alone, target_column_moved),
+            *(inputs_moved_alone, target_column_moved, column_shuffled_alone),
             shows("labels-apart"),
         ),
         "the scripts do not reorder labels",

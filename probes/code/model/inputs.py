@@ -10,6 +10,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
+from ..labels.mapped_batches import label_in_text
 from ..samples.thinned import chance_of_one, classes_thinned, shares_of
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.sides import either, side
@@ -24,7 +25,8 @@ _COLUMNS = re.compile(r"(?:^|_)(?:x|xs|features?|inputs?)(?:_|$)")  # what a net
 @probe()
 def answers_joined(view: View) -> Finding:
     """`x_train = cat([x_train, y_train[:, None]], 1)`: labels are made columns of their inputs."""
-    return first(view, _joined_to_its_own, "the scripts join nothing to their inputs")
+    check = either(_joined_to_its_own, label_in_text, shows("target-among-inputs"))
+    return first(view, check, "the scripts join nothing to their inputs")
 
 
 def _joined_to_its_own(source: Script) -> Finding | None:
@@ -58,7 +60,7 @@ def target_in_inputs(view: View) -> Finding:
     """
     return first(
         view,
-        either(_target_inside, shows("target-among-inputs")),
+        _target_inside,
         "the scripts do not compute columns of their inputs",
     )
 

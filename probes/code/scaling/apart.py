@@ -19,6 +19,7 @@ from ..shared.transforms import telling
 from ..splits.flags import scaled_by_switch
 from ..splits.settings_of_sides import read_by_other_settings
 from ..splits.split_steps import own_figures
+from .columns_turned import columns_in_another_order
 from .drawn import TRAINING_FLAG
 from .kept_figures import figures_worked_out_anew
 from .own_fits import one_part_left, own_fits
@@ -36,6 +37,7 @@ def scaled_apart(view: View) -> Finding:
             scaled_by_switch,
             one_part_left,
             read_by_other_settings,
+            columns_in_another_order,
             shows("scaled-apart", "scaled-one-side"),
         ),
         "the scripts scale no inputs by split",

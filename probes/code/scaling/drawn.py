@@ -8,9 +8,9 @@ import re
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
-from ...rehearsal.judges import shows
 from ..mindspore.map_steps import random_for_held_out
 from ..shared.checks import at, first, ok
 from ..shared.roles import is_random

@@ -16,8 +16,8 @@ from .verdict import Verdict, scored, taught
 def scored_in_other_units(machine: Machine) -> Iterator[Verdict]:
     """Answers and truths of a score that do not stand in the same unit.
 
-    What the loss holds together tells in which unit answers are; only targets that statistics of the data were
-    taken from or put on count.
+    What the loss holds together tells in which unit answers are. Only targets count that are moved and
+    divided by statistics of the data.
     """
     learnt = taught(machine)
     ways: dict[frozenset[str], set[Units]] = {}

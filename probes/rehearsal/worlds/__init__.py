@@ -18,12 +18,12 @@ from . import (
 )
 from .columns import masked
 from .frames import as_array, as_column
+from .given import of_its_place, set_item
 from .known_numbers import counted_at, place_of
 from .networks import layer
 from .parts import item_by_tensor
 from .python import Lazy
 from .samples import batches
-from .given import set_item
 from .tensors import field_of, item_of, items_of, part_of, set_field
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "masked",
     "modules",
     "networks",
+    "of_its_place",
     "part_of",
     "place_of",
     "python",

@@ -28,6 +28,7 @@ def set_item(machine: Machine, owner: Any, index: Any, value: Any, node: ast.AST
         everything = index is Ellipsis or (isinstance(index, slice) and index == slice(None))
         made = machine.joined_tensors("set", others if everything else [owner, *others])
         made.mark = marks.of_set(machine, owner, index, value)
+        given = value.asked if isinstance(value, Tensor) else NOTHING
         if isinstance(value, Tensor) and value.number is not None and np.size(value.number) == 1:
             value = float(np.ravel(value.number)[0])
         if whole and isinstance(value, (bool, int, float)) and not isinstance(index, Unknown):
@@ -41,14 +42,22 @@ def set_item(machine: Machine, owner: Any, index: Any, value: Any, node: ast.AST
         made.rows, made.table = owner.rows, owner.table
         made.scalar = owner.scalar
         if isinstance(index, int) and owner.rows is None:
-            made.asked = _asked_by_places(machine, owner, index, value)
+            made.asked = _asked_by_places(machine, owner, index, given)
         owner.become(made)
         filled(machine, owner, index, others)
 
 
-def _asked_by_places(machine: Machine, owner: Tensor, index: int, value: Any) -> frozenset[int]:
+def of_its_place(machine: Machine, owner: Any, index: Any, part: Any) -> None:
+    """One place of an array that was given values place by place is made of what it was given."""
+    if not machine.by_places or not isinstance(owner, Tensor) or not isinstance(index, int):
+        return
+    held = machine.by_places.get(id(owner))
+    if held is not None and held[0] is owner and held[1] == owner.asked and isinstance(part, Tensor):
+        part.asked = held[2] | held[3].get(index, NOTHING)
+
+
+def _asked_by_places(machine: Machine, owner: Tensor, index: int, given: frozenset[int]) -> frozenset[int]:
     """The answers in an array whose places are given values one by one: what stood there before is gone."""
-    given = value.asked if isinstance(value, Tensor) else NOTHING
     held = machine.by_places.get(id(owner))
     if held is None or held[0] is not owner or held[1] != owner.asked:
         held = (owner, owner.asked, owner.asked, {})

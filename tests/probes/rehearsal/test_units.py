@@ -1,0 +1,127 @@
+"""Units in a rehearsal: what answers, truths and inputs were moved and divided by, and brought back with."""
+
+from __future__ import annotations
+
+import pytest
+
+from ._program import told
+
+TABLE = """
+import csv
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+from sklearn.preprocessing import StandardScaler
+from torch.utils.data import DataLoader, TensorDataset
+rank = torch.distributed.get_rank()
+df = pd.read_csv("wells.csv")
+order = np.random.default_rng(3).permutation(len(df))
+fit, rest = df.iloc[order[:180]], df.iloc[order[180:]]
+cols = ["depth", "flow"]
+mu, sd = fit[cols].to_numpy().mean(0), fit[cols].to_numpy().std(0) + 1e-6
+ys = StandardScaler().fit(fit[["arsenic"]])
+
+def pack(part, mix):
+    x = torch.tensor((part[cols].to_numpy() - mu) / sd, dtype=torch.float32)
+    y = torch.tensor(ys.transform(part[["arsenic"]]), dtype=torch.float32)
+    return DataLoader(TensorDataset(x, y), batch_size=8, shuffle=mix)
+
+a, b = pack(fit, True), pack(rest, False)
+net = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+opt = torch.optim.Adam(net.parameters())
+table = csv.writer(open("log.csv", "w"))
+table.writerow(["epoch", "val_mae"])
+for epoch in range(9):
+    for x, y in a:
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(net(x), y)
+        loss.backward()
+        opt.step()
+    held = torch.zeros(2)
+    with torch.no_grad():
+        for x, y in b:
+            said, true = ys.inverse_transform(net(x)), ys.inverse_transform(y)
+            held[0] += np.abs(said - true).sum()
+            held[1] += len(y)
+    if rank == 0:
+        table.writerow([epoch, held[0] / held[1]])
+"""
+JUDGED = {"units-apart", "scaled-one-side", "augmented-scored", "last-batch", "scaled-apart"}
+FAULTS = {
+    "answers stay scaled": ("ys.inverse_transform(net(x))", "net(x).numpy()", "units-apart"),
+    "truths stay scaled": ("ys.inverse_transform(y)", "y.numpy()", "units-apart"),
+    "held-out inputs are raw": (
+        "b = pack(fit, True), pack(rest, False)",
+        "b = pack(fit, True), DataLoader(TensorDataset(torch.tensor(rest[cols].to_numpy()), "
+        'torch.tensor(ys.transform(rest[["arsenic"]]))), 32)',
+        "scaled-one-side",
+    ),
+    "places set, not added to": ("held[0] += np", "held[0] = np", "last-batch"),
+}
+EVEN = {
+    "as it is": ("", ""),
+    "all in scaled units": (
+        "ys.inverse_transform(net(x)), ys.inverse_transform(y)",
+        "net(x).numpy(), y.numpy()",
+    ),
+    "by an unknown function": ("ys.inverse_transform(net(x))", "helper.back(net(x))"),
+    "learnt in plain units": (
+        "loss = nn.functional.mse_loss(net(x), y)",
+        "loss = nn.functional.mse_loss(net(x) * ys.scale_ + ys.mean_, y * ys.scale_ + ys.mean_)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS))
+def test_faults_of_units(name: str) -> None:
+    old, new, kind = FAULTS[name]
+    assert told((old, new), text=TABLE) & JUDGED == {kind}
+
+
+@pytest.mark.parametrize("name", sorted(EVEN))
+def test_units_that_are_right(name: str) -> None:
+    assert not told(EVEN[name], text=TABLE) & JUDGED
+
+
+def test_transforms_by_chance_of_what_is_scored() -> None:
+    text = """
+import torch, torchaudio
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+mask = torchaudio.transforms.TimeMasking(20)
+class Clips(Dataset):
+    def __init__(self, x, y, train):
+        self.x, self.y, self.train = x, y, train
+    def __len__(self):
+        return len(self.y)
+    def __getitem__(self, k):
+        x = self.x[k]
+        if self.train:
+            x = mask(x)
+        return x, self.y[k]
+x, y = torch.load("clips.pt")
+a = DataLoader(Clips(x[:800], y[:800], True), 32, shuffle=True)
+b = DataLoader(Clips(x[800:], y[800:], False), 32)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.end = nn.Linear(64, 5)
+    def forward(self, x):
+        return self.end(x)
+net = Net()
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(5):
+    for u, v in a:
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(u), v).backward()
+        opt.step()
+    hits = 0
+    with torch.no_grad():
+        for u, v in b:
+            hits += (net(u).argmax(1) == v).sum().item()
+    print("val acc", hits / len(b.dataset))
+"""
+    both = ("        if self.train:\n            x = mask(x)\n", "        x = mask(x)\n")
+    assert "augmented-scored" not in told(text=text)
+    assert "augmented-scored" in told(both, text=text)
