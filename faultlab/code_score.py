@@ -1,7 +1,8 @@
 """Score the script checks and the script comparison over the corpus of programs in faultlab/code.
 
 Usage: python faultlab/code_score.py [--half dev|holdout] [--only TEXT] [--bad] [--symptoms] [--jobs N]
-           [--json FILE] [--every N] [--against FILE] [--folder faultlab/matrix|faultlab/phrases]
+           [--json FILE] [--parts FILE] [--every N] [--against FILE]
+           [--folder faultlab/matrix|faultlab/phrases]
 
 Nothing is trained and nothing of the corpus is executed: each fault is a text edit of a right program.
 Two views: `script` (the edited program alone) and `pair` (the edited program, the right one as benchmark).
@@ -22,7 +23,6 @@ import tempfile
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,6 +33,7 @@ import yaml
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src")]
 
+from faultlab import parts  # noqa: E402
 from faultlab.score import ALARM, rules  # noqa: E402
 from traindoctor.engine.diagnose import diagnose  # noqa: E402
 from traindoctor.probes.assembly.assemble import open_run  # noqa: E402
@@ -84,6 +85,16 @@ class Result:
         c = self.case
         where = {"project": c.project, "name": c.name, "half": c.half, "view": c.view, "cause": c.cause}
         return {**where, "rank": self.rank, "probability": self.probability}
+
+    def kept(self) -> dict[str, Any]:
+        """What a file of parts keeps of it."""
+        return {"rank": self.rank, "top": self.top, "present": self.present, "errors": self.errors}
+
+    @staticmethod
+    def of(case: Case, row: dict[str, Any]) -> Result:
+        """The result of a case as a file of parts keeps it."""
+        top = tuple((cause, probability) for cause, probability in row["top"])
+        return Result(case, row["rank"], top, tuple(row["present"]), tuple(row["errors"]))
 
     @property
     def bad(self) -> bool:
@@ -257,6 +268,7 @@ def main() -> None:
     parser.add_argument("--symptoms", action="store_true", help="with --bad: the present symptoms, too")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     parser.add_argument("--json", type=Path, help="store the score")
+    parser.add_argument("--parts", type=Path, help="a file that keeps what was diagnosed, to go on from")
     parser.add_argument("--every", type=int, default=1, help="one case of so many, always the same ones")
     parser.add_argument("--against", type=Path, help="a stored score; clearly worse than it is an error")
     parser.add_argument("--folder", type=Path, default=CODE, help="another corpus of the same form")
@@ -266,11 +278,15 @@ def main() -> None:
         for c in cases(options.only, options.half, options.folder.resolve())
         if zlib.crc32(f"{c.project}/{c.name}".encode()) % options.every == 0
     ]
-    if options.jobs == 1:
-        results = list(map(look, chosen))
-    else:
-        with ProcessPoolExecutor(options.jobs) as pool:
-            results = list(pool.map(look, chosen, chunksize=4))
+    results = parts.each(
+        look,
+        chosen,
+        options.jobs,
+        options.parts,
+        name=lambda c: f"{c.folder.name}/{c.project}/{c.name}/{c.view}",
+        pack=Result.kept,
+        unpack=Result.of,
+    )
     for r in results:
         if options.bad and r.bad and r.case.half == (options.half or "dev"):
             said = "  ".join(f"{c} {p:.2f}" for c, p in r.top)

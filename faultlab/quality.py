@@ -1,11 +1,15 @@
 """Write docs/quality.md: the score over the fault lab beside published detectors on the same logged runs.
 
-Usage: python faultlab/quality.py      (scores anew, stores faultlab/score.json, writes docs/quality.md)
+Usage: python faultlab/quality.py [--jobs N] [--parts FOLDER]
+    Scores anew (about two hours of one core), stores faultlab/score.json and faultlab/code_score.json, and
+    writes docs/quality.md. With a folder for parts a score that was cut off goes on where it was.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -253,8 +257,21 @@ def page(stored: dict[str, Any], labels: dict[str, Any], code: Views) -> str:
 
 def main() -> None:
     """Score, store, write."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    parser.add_argument("--parts", type=Path, help="a folder that keeps what was diagnosed, to go on from")
+    options = parser.parse_args()
+
+    def scored(script: str, target: Path) -> None:
+        """Run one of the two scores."""
+        given = ["--json", str(target), "--jobs", str(options.jobs)]
+        if options.parts is not None:
+            options.parts.mkdir(parents=True, exist_ok=True)
+            given += ["--parts", str(options.parts / f"{target.stem}.jsonl")]
+        subprocess.run([sys.executable, str(HERE / script), *given], check=True)
+
     stored = HERE / "score.json"
-    subprocess.run([sys.executable, str(HERE / "score.py"), "--json", str(stored)], check=True)
+    scored("score.py", stored)
     labels = yaml.load((HERE / "cases.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     score = {**json.loads(stored.read_text(encoding="utf-8")), "detectors": detectors(labels)}
     causes = {*load_rules().causes} - {x["cause"] for x in labels.values()}
@@ -262,9 +279,7 @@ def main() -> None:
     lines = ",\n".join(json.dumps(v) for v in score.pop("views"))
     head = json.dumps(score, indent=1, ensure_ascii=False)[:-2]
     stored.write_text(f'{head},\n"views": [\n{lines}\n]}}\n', encoding="utf-8")
-    subprocess.run(
-        [sys.executable, str(HERE / "code_score.py"), "--json", str(code_score.STORED)], check=True
-    )
+    scored("code_score.py", code_score.STORED)
     code = json.loads(code_score.STORED.read_text(encoding="utf-8"))
     text = page(json.loads(stored.read_text(encoding="utf-8")), labels, code)
     (HERE.parent / "docs" / "quality.md").write_text(text, encoding="utf-8")

@@ -1,6 +1,7 @@
 """Score the diagnosis over the recorded runs. Needs no PyTorch.
 
-Usage: python faultlab/score.py [--cases] [--json FILE] [--only TEXT] [--half dev|holdout] [--against FILE]
+Usage: python faultlab/score.py [--cases] [--json FILE] [--only TEXT] [--half dev|holdout] [--parts FILE]
+           [--against FILE]
 
 Every faulty run is diagnosed in up to four views: alone or with its benchmark, with the training script in
 the directory or without it. Where the label says that the run alone cannot show its fault, only the views
@@ -21,7 +22,6 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,8 +30,9 @@ from typing import Any
 import yaml
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "src"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src")]
 
+from faultlab import parts  # noqa: E402
 from traindoctor.engine.diagnose import diagnose  # noqa: E402
 from traindoctor.engine.load import load_rules  # noqa: E402
 from traindoctor.engine.model import Diagnosis, RuleBase  # noqa: E402
@@ -295,6 +296,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose label holds this text")
     parser.add_argument("--every", type=int, default=1, help="one case of so many, always the same ones")
     parser.add_argument("--half", choices=("dev", "holdout"))
+    parser.add_argument("--parts", type=Path, help="a file that keeps what was diagnosed, to go on from")
     parser.add_argument("--against", type=Path, help="a stored score; clearly worse than it is an error")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     options = parser.parse_args()
@@ -306,11 +308,15 @@ def main() -> None:
         and options.half in (None, x["half"])
         and zlib.crc32(n.encode()) % options.every == 0
     }
-    if options.jobs == 1:
-        views = list(map(look, jobs(labels)))
-    else:
-        with ProcessPoolExecutor(options.jobs) as pool:
-            views = list(pool.map(look, jobs(labels), chunksize=8))
+    views = parts.each(
+        look,
+        jobs(labels),
+        options.jobs,
+        options.parts,
+        name=lambda job: f"{job[0]}/{job[2]}/{job[3]}",
+        pack=asdict,
+        unpack=lambda _, row: View(**row),
+    )
     if options.cases:
         half = options.half or "dev"  # the held-out half is listed only when asked for
         shown = sorted(
