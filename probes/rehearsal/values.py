@@ -47,6 +47,14 @@ def turned_out(value: Any) -> Any:
     return value.net if type(value) is Unknown and value.net is not None else value
 
 
+class Places:
+    """So many whole numbers that a program draws: as places of rows, for each number of rows to choose of."""
+
+    def __init__(self, drawn: int) -> None:
+        self.drawn = drawn
+        self.chosen: dict[int, np.ndarray] = {}  # by the number of rows
+
+
 @dataclass(eq=False)
 class Tensor:
     """An array or a tensor, or a number that is made of one.
@@ -56,7 +64,9 @@ class Tensor:
     also where no gradient flows. `held`: `Field`s of the data that it is made of. `done`: what was done to
     it, last thing last. `number`: its value where that is known. `drawn`: random numbers are in it.
     `fits`: the statistics that it is made of (numbers in `Machine.fits`). `by`: the columns that its rows
-    were chosen by. `vague`: its rows are a guess. `mixed`: others were mixed into them.
+    were chosen by. `vague`: its rows are a guess. `mixed`: others were mixed into them. `length`: of an array
+    that is made before any network is asked, along its first axis; 0 where not known. `unfilled`: zeros that
+    data may be drawn into. `places`: the whole numbers drawn that it is, or is a part of (see `made_data`).
     """
 
     rows: np.ndarray | None = None
@@ -77,6 +87,9 @@ class Tensor:
     mark: int = 0  # how it was made (see `marks`); 0 where nothing made it
     place: float | None = None  # of a quantile: the share of rows below it
     units: tuple[tuple[str, frozenset[int]], ...] = ()  # what it was scaled by (see `units`)
+    length: int = 0
+    unfilled: bool = False
+    places: Places | None = None
 
     def like(self, **changed: Any) -> Tensor:
         """A tensor made of this one."""

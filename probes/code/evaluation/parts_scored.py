@@ -13,6 +13,7 @@ from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, gone_over, is_evaluation, ok
 from ..shared.roles import model_calls
+from ..shared.sides import whole_number
 
 _METRIC = re.compile(
     r"(?:_score|_error|_loss|_report|_matrix|_auc|^auc|accuracy|^f1|^mae|^mse|^rmse|^r2|kappa|recall|precision)$"
@@ -46,14 +47,7 @@ def _batches_left_out(source: Script) -> Finding | None:
 
 def _constant(cut: ast.Slice) -> bool:
     ends = [e for e in (cut.lower, cut.upper) if e is not None]
-    return bool(ends) and cut.step is None and all(_number(e) is not None for e in ends)
-
-
-def _number(node: ast.expr) -> int | None:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _number(node.operand)
-        return None if inner is None else -inner
-    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+    return bool(ends) and cut.step is None and all(whole_number(e) is not None for e in ends)
 
 
 def _ends_scored(source: Script) -> Finding | None:

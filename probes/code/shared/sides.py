@@ -375,6 +375,14 @@ def number(source: Script, node: ast.expr | None) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
+def whole_number(node: ast.expr) -> int | None:
+    """The whole number that is written out, with its sign."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = whole_number(node.operand)
+        return None if inner is None else -inner
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
 def behind(source: Script, value: ast.expr, rounds: int = 4) -> list[ast.expr]:
     """What an expression stands for, and what the arguments of its function stand for; itself first."""
     mine = flow(source)

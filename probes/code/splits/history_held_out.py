@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ...readers._tree import unparse
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.sides import side
+from ..shared.sides import side, whole_number
 
 
 def held_out_of_history(source: Script) -> Finding | None:
@@ -68,8 +67,8 @@ def _part(node: ast.Subscript) -> _Part | None:
 
 
 def _from_end(node: ast.expr) -> int | None:
-    text = unparse(node)
-    return int(text) if text.startswith("-") and text[1:].isdigit() else None
+    place = whole_number(node)
+    return place if place is not None and place < 0 else None
 
 
 def _holds(cut: _Part, place: int) -> bool:

@@ -11,21 +11,12 @@ from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import given, part
+from .one_end import MIXES
 
 _TIME = re.compile(
     r"(?i)^(?:\w*_)?(?:date|time|timestamp|datetime|step|day|month|year|week|ts|epoch)(?:_\w*)?$"
 )
 _GROUPS = re.compile(r"(?i)(?:^|_)(?:id|ids|user|patient|group|session|subject|site|fold|split|index)(?:_|$)")
-_MIXES = (
-    "shuffle",
-    "permutation",
-    "randperm",
-    "train_test_split",
-    "random_split",
-    "shuffled",
-    "permuted",
-    "choice",
-)
 
 
 @probe()
@@ -49,7 +40,7 @@ def _by_order(source: Script) -> Finding | None:
     if len(cut) < 2:
         return None
     sorts = [c for c in source.named("sort_values") if c.args and _keys(c) and not _meant(_keys(c)[0])]
-    mixes = source.named(*_MIXES)
+    mixes = source.named(*MIXES)
     mixes += tuple(c for c in source.named("sample") if any(k.arg == "frac" for k in c.keywords))
     sorts += [c for c in source.named("sort", "sorted") if _by_content(source, c, cut)]
     for sort in sorts if not source.loose else ():

@@ -9,7 +9,7 @@ from ...readers._tree import unparse
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.sides import side
+from ..shared.sides import side, whole_number
 
 _LONG = 40
 
@@ -46,19 +46,15 @@ def _rows(cut: ast.expr) -> set[int] | None:
         return None
     places = list(range(_LONG))
     if isinstance(cut.slice, ast.Slice):
-        low, high = _number(cut.slice.lower), _number(cut.slice.upper)
+        low, high = _end(cut.slice.lower), _end(cut.slice.upper)
         if low is ... or high is ... or cut.slice.step is not None:
             return None
         return set(places[low:high])
-    at_ = _number(cut.slice)
-    return {places[at_]} if isinstance(at_, int) and -_LONG <= at_ < _LONG else None
+    at_ = whole_number(cut.slice)
+    return {places[at_]} if at_ is not None and -_LONG <= at_ < _LONG else None
 
 
-def _number(node: ast.expr | None) -> int | EllipsisType | None:
-    if node is None:
-        return None
-    try:
-        value = ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError):
-        return ...
-    return value if isinstance(value, int) and not isinstance(value, bool) else ...
+def _end(node: ast.expr | None) -> int | EllipsisType | None:
+    """Where a slice ends: None at the end of the list, `...` where a name decides."""
+    found = whole_number(node) if node is not None else None
+    return ... if node is not None and found is None else found

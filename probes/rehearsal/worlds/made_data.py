@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..forms import COLUMN, ROW
-from ..values import Tensor
+from ..values import Places, Tensor
 from .known_numbers import LARGEST
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ def drawn(machine: Machine, name: str, given: list[Any], named: dict[str, Any]) 
     made = Tensor(drawn=True, done=(name,))
     shape = _shape(name, given, named)
     if shape and not machine.asks:
-        made.first = shape[0]  # type: ignore[attr-defined]
+        made.length = shape[0]
     if not shape or not FEWEST <= shape[0] <= LARGEST or machine.loops or machine.sampling:
         return made
     if machine.inside_net or machine.asks:
         return made
     own_rows(machine, made, shape[0])
     if name in ("integers", "randint"):
-        made.drawn_of = made  # type: ignore[attr-defined]
+        made.places = Places(shape[0])
     made.form = ROW if len(shape) == 1 else COLUMN if shape[1:] == (1,) else ""
     return made
 
@@ -63,7 +63,7 @@ def listed(machine: Machine, made: Any, held: Any) -> Any:
 
 def one_after_another(machine: Machine, made: Tensor, parts: list[Tensor]) -> None:
     """Parts that are made in a loop (`rng.normal(k, 1, (500, 8))`) and joined along the rows are data."""
-    counts = [getattr(p, "first", 0) for p in parts]
+    counts = [p.length for p in parts]
     if made.rows is None and all(counts) and all(p.rows is None for p in parts):
         if FEWEST <= sum(counts) <= LARGEST and not machine.loops:
             own_rows(machine, made, sum(counts))
@@ -71,13 +71,12 @@ def one_after_another(machine: Machine, made: Tensor, parts: list[Tensor]) -> No
 
 def drawn_places(machine: Machine, index: Tensor, count: int) -> np.ndarray | None:
     """Places of rows that whole numbers choose which are drawn one by one: some twice, some never."""
-    whole: Tensor | None = getattr(index, "drawn_of", None)
-    if whole is None or whole.rows is None or index.rows is None or index.number is not None or not count:
+    known = index.places
+    if known is None or index.rows is None or index.number is not None or not count:
         return None
-    known: dict[int, np.ndarray] = whole.__dict__.setdefault("places", {})
-    if count not in known:
-        known[count] = machine.draw().integers(0, count, len(whole.rows))
-    chosen: np.ndarray = known[count][index.rows]
+    if count not in known.chosen:
+        known.chosen[count] = machine.draw().integers(0, count, known.drawn)
+    chosen: np.ndarray = known.chosen[count][index.rows]
     return chosen
 
 
@@ -96,23 +95,22 @@ def to_be_filled(machine: Machine, made: Tensor, sizes: Any) -> Tensor:
     """Note how long an array of zeros is that a program makes before any network is asked."""
     count = sizes[0] if isinstance(sizes, (list, tuple)) and sizes else None
     if isinstance(count, int) and not (isinstance(count, bool) or machine.asks):
-        made.first = count  # type: ignore[attr-defined]
+        made.length = count
     if isinstance(count, int) and not isinstance(count, bool) and FEWEST <= count <= LARGEST:
         if not (machine.loops or machine.sampling or machine.inside_net or machine.asks):
-            made.waits = count  # type: ignore[attr-defined]
+            made.unfilled = True
     return made
 
 
 def filled(machine: Machine, owner: Tensor, index: Any, others: list[Tensor]) -> None:
     """`images[i] = draw(k)`, row by row: what is drawn into an array of zeros makes it data of its own."""
     first = index[0] if isinstance(index, tuple) and index else index
-    count = getattr(owner, "waits", 0)
-    if not count or owner.rows is not None or isinstance(first, bool) or not isinstance(first, int):
+    if not owner.unfilled or owner.rows is not None or isinstance(first, bool) or not isinstance(first, int):
         return
     if not any(o.drawn for o in others) or any(o.asked or o.deps for o in others):
         return
     if all(o.rows is None or o.table in machine.made_tables for o in others):
-        own_rows(machine, owner, count)
+        own_rows(machine, owner, owner.length)
 
 
 def _shape(name: str, given: list[Any], named: dict[str, Any]) -> tuple[int, ...]:

@@ -74,8 +74,8 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
             made.vague = True
     except (IndexError, TypeError, ValueError):
         made.rows = None
-    if made.rows is not None and hasattr(held, "drawn_of"):
-        made.drawn_of = held.drawn_of  # type: ignore[attr-defined]
+    if made.rows is not None:
+        made.places = held.places
     if made.rows is not None and first is index and held.table > 0 and not (held.asked or made.vague):
         # which rows they are is known; those of a batch are another thing than those of a part of the data
         batch = bool(machine.loops or machine.sampling)
