@@ -154,13 +154,16 @@ def _of_items(function: ast.FunctionDef) -> bool:
 
 
 def _parts_of_boxes(function: ast.FunctionDef) -> bool:
-    """It reads a fourth place: `box[3]`, `boxes[..., 3]`."""
-    return any(
-        isinstance(n, ast.Constant) and n.value == 3
-        for s in ast.walk(function)
-        if isinstance(s, ast.Subscript)
-        for n in ast.walk(s.slice)
-    )
+    """It reads a fourth place (`box[3]`), halves (`a[:, :2]`, `a[:, 2:]`), or calls for corners."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and _BOXED.search(last_name(node.func)):
+            return True
+        if isinstance(node, ast.Subscript):
+            for part in ast.walk(node.slice):
+                ends = (part.lower, part.upper) if isinstance(part, ast.Slice) else (part,)
+                if any(isinstance(e, ast.Constant) and e.value == (2 if len(ends) == 2 else 3) for e in ends):
+                    return True
+    return False
 
 
 def _roles(function: ast.FunctionDef) -> tuple[str, str] | None:

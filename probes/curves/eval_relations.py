@@ -283,12 +283,15 @@ def training_is_harder(view: View, gap: float) -> Finding:
 
 
 @probe("train/accuracy", "eval/accuracy", "eval/loss")
-def as_unsure_as_labels(view: View, gap: float, share: float) -> Finding:
+def as_unsure_as_labels(view: View, gap: float, share: float, doubt: float, most: float) -> Finding:
     """Where training scores `gap` less than evaluation: whether evaluation is as unsure as wrong labels make.
 
     A model that cannot learn its wrong labels by heart learns how many there are: of the class that is right
     it is as sure as the labels are, p, and loses -ln p at clean samples. Less than `share` of that for the
     accuracy in training says that its labels are right and its inputs are harder: mixed, cut, dropped.
+    More is lost only where its answer is wrong, and what such an answer costs the training loss tells. A loss
+    of `most` times both together is that of a model that is unsure without the labels' doing: it has learnt
+    too little, or cannot give a sure answer. Of runs with wrong labels nearly all lie below `doubt`.
     """
     run = view.run
     train, held, loss = run.series["train/accuracy"], run.series["eval/accuracy"], run.series["eval/loss"]
@@ -302,9 +305,23 @@ def as_unsure_as_labels(view: View, gap: float, share: float) -> Finding:
     bound = share * -math.log(low)
     words = f"train/accuracy ends at {low:.4g}, eval/accuracy at {high:.4g} with a loss of {level:.4g}"
     rest: dict[str, Any] = {"value": level, "threshold": bound, "series": (train.name, loss.name)}
-    if level >= bound:
+    if level < bound:
+        return absent(f"{words}: as many wrong labels would have made it unsure", **rest)
+    ratio = level / _loss_of_labels(run, low, high)
+    if ratio < doubt:
         return found(words, where=last_place(loss), **rest)
-    return absent(f"{words}: as many wrong labels would have made it unsure", **rest)
+    words += f", {ratio:.3g} times what wrong labels cost it"
+    return absent(words, **rest) if ratio >= most else unknown(words, **rest)
+
+
+def _loss_of_labels(run: Run, low: float, high: float) -> float:
+    """What wrong labels cost evaluation: -ln `low` where it answers right, elsewhere what training does."""
+    sure = -math.log(low)
+    learnt = main_loss(run)
+    if learnt is None or len(finite(learnt)) < 5:
+        return math.inf
+    wrong = (_end(learnt)[0] - low * sure) / (1 - low)
+    return max(high * sure + (1 - high) * wrong, sure)
 
 
 def _end(series: Series, part: float = 0.3) -> tuple[float, float]:

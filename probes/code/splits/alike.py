@@ -18,7 +18,17 @@ from ..model.inputs import JOINS
 from ..samples.batches import batches_differ, symbol
 from ..shared.checks import at, first, ok
 from ..shared.nodes import assigned
-from ..shared.roles import EVALUATION, base, inputs, is_training_only, split_flags, split_of, targets, trains
+from ..shared.roles import (
+    EVALUATION,
+    base,
+    inputs,
+    is_random,
+    is_training_only,
+    split_flags,
+    split_of,
+    targets,
+    trains,
+)
 from ..shared.sides import words
 from .fit_apart import fit_apart
 from .flags import labelled_by_switch
@@ -242,7 +252,7 @@ def _by_flag(source: Script, labels: bool) -> Finding | None:
         for node in walk(owner):
             if getattr(node, "lineno", 0) in meant:
                 continue
-            if isinstance(node, ast.If) and _tests(node.test, flags):
+            if isinstance(node, ast.If) and _tests(node.test, flags) and not is_random(node.test):
                 done = [
                     [s for s in way if _scales(source, s, wanted, labels)] for way in (node.body, node.orelse)
                 ]
@@ -254,7 +264,11 @@ def _by_flag(source: Script, labels: bool) -> Finding | None:
                     )
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp):
                 choice = node.value
-                if _tests(choice.test, flags) and base(node.targets[0]) in wanted:
+                if (
+                    _tests(choice.test, flags)
+                    and not is_random(choice.test)
+                    and base(node.targets[0]) in wanted
+                ):
                     name = base(node.targets[0])
                     sides = [_computes(s, name, labels) for s in (choice.body, choice.orelse)]
                     if sides[0] != sides[1]:

@@ -133,6 +133,29 @@ def test_a_slip_is_told(right: str, wrong: str) -> None:
     assert told(RIGHT.replace(right, wrong, 1))
 
 
+CENTRES = """
+import torch
+
+def edges(b):
+    return torch.cat([b[:, :2] - b[:, 2:] / 2, b[:, :2] + b[:, 2:] / 2], dim=1)
+
+def iou(a, b):
+    a, b = edges(a), edges(b)
+    inter = (torch.minimum(a[:, 2:], b[:, 2:]) - torch.maximum(a[:, :2], b[:, :2])).clamp(min=0).prod(dim=1)
+    area = (a[:, 2:] - a[:, :2]).prod(dim=1) + (b[:, 2:] - b[:, :2]).prod(dim=1)
+    return inter / (area - inter + 1e-7)
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "found"),
+    [("", "", False), (" - inter +", " +", True), ("+ b[:, 2:] / 2", "+ b[:, 2:]", True)],
+)
+def test_halves_of_places_are_those_of_boxes(right: str, wrong: str, found: bool) -> None:
+    """`a` and `b` say nothing of boxes, two of four places do; centres and sizes are boxes as well."""
+    assert bool(told(CENTRES.replace(right, wrong, 1))) is found
+
+
 def test_what_is_not_understood_is_left_alone() -> None:
     assert told("def accuracy(y_true, y_pred):\n    return helper(y_true) / 2\n") == []
     assert told("def accuracy(y_true, y_pred):\n    while True:\n        pass\n") == []

@@ -457,6 +457,24 @@ def test_what_depends_on_the_split(symptom: str, wanted: str, given: str, label:
     assert state(symptom, TRAINS + SPLITS.replace("{INPUT}", given).replace("{LABEL}", label)) == wanted
 
 
+@pytest.mark.parametrize(("coin", "wanted"), [(" and self.rng.random() < 0.5", U), ("", P)])
+def test_a_coin_beside_the_flag_is_augmentation(coin: str, wanted: str) -> None:
+    text = f"""
+import numpy as np
+class Data:
+    def __init__(self, files, flip=False):
+        self.items, self.flip = files, flip
+    def __getitem__(self, i):
+        img, box = self.items[i]
+        if self.flip{coin}:
+            box = np.array([1 - box[0], box[1]])
+        return img, box
+train_set = Data(a, flip=True)
+val_set = Data(b)
+"""
+    assert state("script-labels-processed-differently", TRAINS + text) == wanted
+
+
 def test_tables_of_classes_of_their_own() -> None:
     one = "label2id = {y: i for i, y in enumerate(LABELS)}\n"
     other = "val_label2id = {y: i for i, y in enumerate(sorted(val_labels, reverse=True))}\n"

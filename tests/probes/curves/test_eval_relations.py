@@ -365,3 +365,11 @@ def test_wrong_labels_make_a_model_unsure(train: float, right: float, loss: floa
     curves.append(series("eval/loss", [loss] * 8))
 
     assert state("eval-as-unsure-as-labels", *curves) == expected
+
+
+@pytest.mark.parametrize(("lost", "expected"), [(0.55, "present"), (0.75, "unknown"), (0.95, "absent")])
+def test_wrong_labels_make_a_model_only_so_unsure(lost: float, expected: str) -> None:
+    """What costs more at right labels than wrong ones explain was learnt too little."""
+    ends = (("train/accuracy", 0.615), ("train/loss", 1.33), ("eval/accuracy", 0.93), ("eval/loss", lost))
+
+    assert state("eval-as-unsure-as-labels", *[series(n, [v] * 8) for n, v in ends]) == expected
