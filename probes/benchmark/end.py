@@ -258,10 +258,11 @@ def eval_worse_train_equal(
 
 
 @probe("train/loss", "benchmark:train/loss")
-def far_better(view: View, ratio: float, gap: float) -> Finding:
+def far_better(view: View, ratio: float, gap: float, learning: float) -> Finding:
     """Evaluation leaves under 1 / `ratio` of the benchmark's error (or loss); training ends lower, too.
 
-    A fraction must also gain `gap`, so that 0.999 against 0.997 does not count.
+    A fraction must also gain `gap`, so that 0.999 against 0.997 does not count. A benchmark whose error falls
+    to `learning` of itself over its last third is beaten by whoever learns a bit faster: that tells nothing.
     """
     made = _train_and_evals(view)
     if isinstance(made, str):
@@ -281,8 +282,21 @@ def far_better(view: View, ratio: float, gap: float) -> Finding:
         text = f"{name} ends at {mine:.4g} against {theirs:.4g}, train/loss {off:+.1%} off the benchmark's"
         rest: dict[str, Any] = {"value": mine, "threshold": theirs, "series": ("train/loss", name)}
         better = below and 0 <= left * ratio < reference and -worse > gap and -worse > 3 * error
+        if better and _still_learning(view, name, fraction, learning):
+            told.append(unknown(f"{text}; the benchmark stops while it is learning fast", **rest))
+            continue
         told.append(present(text, **rest) if better else absent(text, **rest))
     return any_of(told) if told else unknown("what is evaluated has no best value to measure an error from")
+
+
+def _still_learning(view: View, name: str, fraction: bool, learning: float) -> bool:
+    """Whether the benchmark's error in `name` falls to `learning` of itself over its last third, or below."""
+    series = view.benchmark.series.get(name) if view.benchmark is not None else None
+    values = series.values[np.isfinite(series.values)] if series is not None else np.zeros(0)
+    if len(values) < 4:
+        return False
+    left = 1 - values if fraction else values
+    return bool(left[-1] <= learning * left[-1 - len(left) // 3])
 
 
 @probe("train/loss", "benchmark:train/loss")

@@ -235,6 +235,8 @@ _CUT = re.compile(r"(\w+)\[[^\[\]]*:")  # names that a slice is taken of
 
 
 def _called(edit: Edit, topic: Topic) -> frozenset[str]:
+    if topic.name == "loss-arguments":  # only one more step between a target and the loss is no rewriting
+        return edit.new if edit.kind == "wrapped" and edit.roles[:1] == ("loss.target",) else frozenset()
     return edit.gone if topic.name in ("average-left-out", "wrapper-bypassed") else edit.new
 
 
@@ -247,6 +249,7 @@ _OF_FUNCTIONS = (
     "fused-operator",
     "optimizer-made-elsewhere",
     "statistics-fitted",
+    "loss-arguments",
 )
 
 

@@ -200,3 +200,15 @@ def test_a_better_metric_beside_a_worse_one_is_not_better() -> None:
     better = run([*low, series("eval/mae", LOSS / 2, at)])
     assert state("better-than-benchmark", worse, theirs) == "absent"
     assert state("better-than-benchmark", better, theirs) == "present"
+
+
+def test_a_benchmark_that_is_learning_fast_is_beaten_without_a_leak() -> None:
+    """A larger step gets further by its end, in training and in evaluation."""
+    right = [0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.87]
+    ends = [*right[:3], 0.76, 0.9, 0.95, 0.967]
+    at = list(range(100, 800, 100))
+    mine, theirs = (
+        run([series("train/loss", [2.5 - 2 * v for v in x], at), series("eval/accuracy", x, at)])
+        for x in (ends, right)
+    )
+    assert state("better-than-benchmark", mine, theirs) == "unknown"

@@ -103,6 +103,16 @@ def test_an_axis_that_both_sides_have(tmp_path: Path) -> None:
     assert "edit-loss-arguments" not in present(tmp_path, mine, COUNTS)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "found"), [("(pred, y)", "(pred, raised(y))", True), ("v**2", "v * v", False)]
+)
+def test_a_step_of_its_own_between_target_and_loss(tmp_path: Path, old: str, new: str, found: bool) -> None:
+    """`huber(pred, corners(box))` for `huber(pred, box)`: another thing is compared."""
+    made = COUNTS.replace("PoissonNLLLoss(log_input=True)", "SmoothL1Loss()")
+    made = made.replace("import torch\n", "import torch\ndef raised(v):\n    return v**2 + 1\n", 1)
+    assert ("edit-loss-arguments" in present(tmp_path, made.replace(old, new), made)) is found
+
+
 def test_evaluation_does_not_make_up_for_the_loss(tmp_path: Path) -> None:
     mine = SERVICE.replace("self.head(x)", "self.head(x).sigmoid()")
     mine = mine.replace("torch.sigmoid(self.net(x))", "self.net(x)")
