@@ -86,6 +86,7 @@ MODULES = (
     "code.model.starts",
     "code.model.wiring",
     "code.optimizer.betas",
+    "code.optimizer.own_moments",
     "code.optimizer.averages",
     "code.optimizer.frozen",
     "code.optimizer.part",

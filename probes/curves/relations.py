@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from .no_number import broken
 from .shapes import shape
 
 NO_CLASSES = 0.01  # an accuracy that never gets above it: equal numbers are counted, of a regression
+
+# counted right only as a whole: a text, all words of a sentence
+_WHOLE = re.compile(r"(?i)exact|(?<![a-z])em(?![a-z])|sentence|sequence|seq_?acc|whole")
 
 
 @probe("train/loss|eval/loss")
@@ -279,6 +283,8 @@ def eval_at_chance(view: View, *, margin: float) -> Finding:
     count = _classes(view.run)
     if count is None:
         return unknown("the number of classes is not known")
+    if _WHOLE.search(series.raw):
+        return unknown(f"{series.raw}: nobody guesses a whole answer")
     if len(values) < 3:
         return unknown(f"eval/accuracy has {len(values)} points; 3 are needed")
     chance = 1.0 / count
@@ -410,6 +416,8 @@ def eval_below_chance(view: View, *, share: float, progress: float, sinking: flo
     series, loss = view.run.series["eval/accuracy"], situation.main_loss(view.run)
     values = series.values[np.isfinite(series.values)]
     count = _classes(view.run)
+    if _WHOLE.search(series.raw):
+        return unknown(f"{series.raw}: nobody guesses a whole answer")
     if len(values) < 4:
         return unknown("fewer than 4 points")
     level = float(np.median(values[len(values) // 2 :]))

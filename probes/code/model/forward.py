@@ -27,9 +27,10 @@ _LIBRARIES = ("F", "torch", "ops", "tf.nn", "mint", "nn.functional", "torch.nn.f
 
 @probe()
 def result_thrown_away(view: View) -> Finding:
-    """A forward pass runs a layer, or a pure function, and leaves what it gives.
+    """A forward pass runs a layer, a pure function or a sum, and leaves what it gives.
 
-    `self.norm(x)` where `x = self.norm(x)` was meant. Left aside: what works in place, unknown modules.
+    `self.norm(x)` where `x = self.norm(x)` was meant, `x + self.positions` on a line of its own. Left aside:
+    what works in place, unknown modules.
     """
     return first(view, _thrown, "the scripts hold no model")
 
@@ -43,6 +44,8 @@ def _thrown(source: Script) -> Finding | None:
             call = node.value if isinstance(node, ast.Expr) else None
             if isinstance(call, ast.Call) and _gives_only(source, function, made, call):
                 return at(source, call, "what this call gives is thrown away: the value goes on as it was")
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.BinOp):
+                return at(source, node, "what is computed here is thrown away: the value goes on as it was")
     return ok(source, seen, "what layers give is taken") if seen is not None else None
 
 

@@ -55,6 +55,7 @@ def script(
         (script(run="x = self.norm(x); x.data.masked_fill(x > 1, 0.0)"), P),
         (script(run="x = self.norm(x); x.data.clamp_(0.0, 1.0)"), A),
         (script(run="x = self.norm(x); x.clamp(0.0, 1.0)"), P),
+        (script(run="x = self.norm(x); x + self.scale"), P),
         (script(run="x = self.norm(x); F.relu(x, inplace=True)"), A),
         (script(made="self.act = nn.ReLU(inplace=True)", run="x = self.norm(x); self.act(x)"), A),
         (script(run="x = self.norm(x); self.log(x)"), A),

@@ -459,3 +459,40 @@ def test_a_score_that_begins_at_infinity_falls() -> None:
     )
     assert state("script-best-chosen-wrongly", kept) != "present"
     assert state("script-best-chosen-wrongly", kept.replace("float('inf')", "0.0")) == "present"
+
+
+OWN = """
+import torch
+class {NAME}(torch.optim.Optimizer):
+    def step(self):
+        for group in self.param_groups:
+            b1, b2 = group["betas"]
+            for p in group["params"]:
+                g, st = p.grad, self.state[p]
+                st["m"].mul_(b1).add_(g, alpha=1 - b1)
+                st["v"].mul_(b2).addcmul_(g, g, value=1 - b2)
+                v = st["v"] / (1 - b2 ** st["t"])
+                p.add_(st["m"] / (v.sqrt() + 1e-8), alpha=-group["lr"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "wanted"),
+    [
+        ("Adam", "", "", "absent"),
+        ("Adam", ".sqrt()", "", "present"),
+        ("Adam", "alpha=1 - b1", "alpha=1 - b2", "present"),
+        (
+            "Adam",
+            'p.add_(st["m"] / (v.sqrt() + 1e-8), alpha',
+            'p.addcdiv_(st["m"], v + 1e-8, value',
+            "present",
+        ),
+        ("Adam", "v.sqrt()", "v**0.5", "absent"),
+        ("Sophia", ".sqrt()", "", "unknown"),
+        ("Momentum", "addcmul_(g, g, value=1 - b2)", "add_(g, alpha=1 - b2)", "unknown"),
+    ],
+)
+def test_moments_of_an_optimizer_of_its_own(name: str, old: str, new: str, wanted: str) -> None:
+    text = OWN.replace("{NAME}", name).replace(old, new, 1) if old else OWN.replace("{NAME}", name)
+    assert state("script-own-moments", text) == wanted

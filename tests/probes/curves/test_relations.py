@@ -207,6 +207,17 @@ def test_one_evaluation_out_of_scale_is_no_beginning() -> None:
     assert seen(relations.beyond_accuracy, made, ratio=3.0, part=0.1) == "absent"
 
 
+@pytest.mark.parametrize("raw", ["exact match", "EM", "sentence_acc"])
+def test_nobody_guesses_a_whole_answer(raw: str) -> None:
+    """Not one translation that is right to the last word is no numbering of classes."""
+    made = run(
+        [series("train/loss", FALLING), series("eval/accuracy", [0.02] * 8, raw=raw)], {"num_classes": 10}
+    )
+
+    assert seen(relations.eval_below_chance, made, share=0.5, progress=0.3) == "unknown"
+    assert seen(relations.eval_at_chance, made, margin=0.02) == "unknown"
+
+
 def test_answers_of_a_model_of_nan_say_nothing() -> None:
     """A run that ends as NaN answers one class, which may lie below guessing."""
     falls = series("train/loss", [2.3, 1.5, 0.9, 0.5, float("nan")])
