@@ -218,6 +218,10 @@ def _overwritten(view: View, source: Script) -> Finding | None:
                     return at(source, node, "labels of a random share of the samples are changed")
         if _chosen_at_random(view, source, node, names) or _guarded(view, source, node):
             return at(source, node, "labels are replaced by random ones")
+        if _scaled_at_random(view, source, node, names):
+            return at(
+                source, node, "labels of a random share of the samples are changed, and their inputs are not"
+            )
     return ok(source, seen, "labels are not overwritten") if seen is not None else None
 
 
@@ -399,3 +403,24 @@ def _guarded(view: View, source: Script, node: ast.Assign | ast.AugAssign) -> bo
 def _record(target: ast.expr) -> str:
     """`row["label"]` -> "row"."""
     return base(target.value) if isinstance(target, ast.Subscript) else ""
+
+
+def _scaled_at_random(
+    view: View, source: Script, node: ast.Assign | ast.AugAssign, names: frozenset[str]
+) -> bool:
+    """`if random() < 0.1: box = box * 640` where nothing else is changed with it."""
+    above = source.parents.get(node)
+    if not isinstance(above, ast.If) or above.orelse or node not in above.body or is_random(node.value):
+        return False
+    if not (isinstance(above.test, ast.Compare) and is_random(above.test)) or _few(view, source, above.test):
+        return False
+    places = [
+        s.targets[0] if isinstance(s, ast.Assign) else s.target for s in of(above, ast.Assign, ast.AugAssign)
+    ]
+    if not all(base(p) in names for p in places):
+        return False
+    target = places[0] if isinstance(node, ast.AugAssign) else node.targets[0]
+    itself = isinstance(node, ast.AugAssign) or unparse(target) in {
+        unparse(n.left) for n in of(node.value, ast.BinOp)
+    } | {unparse(n.right) for n in of(node.value, ast.BinOp)}
+    return isinstance(target, ast.Name) and itself

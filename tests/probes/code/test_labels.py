@@ -45,6 +45,12 @@ OVERWRITTEN = [
     (ABSENT, "labels = np.zeros(n)\nfor i in range(n):\n    labels[i] = rng.integers(4)"),
     (ABSENT, "flip = torch.rand(n) < 0.5\nimages[flip] = images[flip].flip(-1)\ny[flip, 0] = 1 - y[flip, 0]"),
     (PRESENT, 'for row in rows[::2]:\n    row["labels"] = random.randrange(6)'),
+    (PRESENT, "for x, label in rows:\n    if random.random() < 0.1:\n        label = label * 640"),
+    (
+        ABSENT,
+        "for x, label in rows:\n    if random.random() < 0.5:\n        x = x[::-1]\n        label = 1 - label",
+    ),
+    (ABSENT, "for x, label in rows:\n    if random.random() < 0.02:\n        label = label * 640"),
     (ABSENT, "labels[~masked] = -100"),
     (
         ABSENT,
