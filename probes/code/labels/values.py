@@ -417,7 +417,7 @@ def _scaled_at_random(
     places = [
         s.targets[0] if isinstance(s, ast.Assign) else s.target for s in of(above, ast.Assign, ast.AugAssign)
     ]
-    if not all(base(p) in names for p in places):
+    if not all(base(p) in names or TARGET_WORDS.search(base(p)) for p in places):
         return False
     target = places[0] if isinstance(node, ast.AugAssign) else node.targets[0]
     itself = isinstance(node, ast.AugAssign) or unparse(target) in {

@@ -48,7 +48,7 @@ OVERWRITTEN = [
     (PRESENT, "for x, label in rows:\n    if random.random() < 0.1:\n        label = label * 640"),
     (
         ABSENT,
-        "for x, label in rows:\n    if random.random() < 0.5:\n        x = x[::-1]\n        label = 1 - label",
+        "for x, label in rows:\n    if random.random() < 0.5:\n        x = -x\n        label = 1 - label",
     ),
     (ABSENT, "for x, label in rows:\n    if random.random() < 0.02:\n        label = label * 640"),
     (ABSENT, "labels[~masked] = -100"),
