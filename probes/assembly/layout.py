@@ -15,9 +15,9 @@ _NEUTRAL = re.compile(
     r"monitor(?:_outputs?)?|checkpoint-\d+|global_step\d+|\d{10}\.\d+|[a-z_]*loss_[a-z_]*(?:train|val\w*))$",
     re.IGNORECASE,
 )
-_RANK_DIR = re.compile(r"^(?:rank|worker|proc|process|device|node)[_-]?(\d+)$", re.IGNORECASE)
+_RANK_DIR = re.compile(r"^(?:rank|worker|proc|process|device|node|train_parallel)[_-]?(\d+)$", re.IGNORECASE)
 _RANK_FILE = re.compile(
-    r"(?:^|[._-])(?:rank|worker|globalrank|proc|process)[._-]?(\d+)(?:[._-]|$)", re.IGNORECASE
+    r"(?:^|[._-])(?:rank|worker|globalrank|proc|process|node)[._-]?(\d+)(?:[._-]|$)", re.IGNORECASE
 )
 _WANDB_RUN = re.compile(r"^(?:offline-)?run-\d{8}_\d{6}-\w+$")
 _MLFLOW_RUN = re.compile(r"^[0-9a-f]{32}$")

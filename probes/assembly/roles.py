@@ -21,9 +21,10 @@ from .contents import Read
 
 Role = Literal["run", "benchmark"]
 MOST_SIDES = 6  # benchmarks that are opened
-_RUN = re.compile(r"^(?:npus?|ascend|cann|910[ab]?\d?|d910|atlas)\d*$")
+_RUN = re.compile(r"^(?:npus?|cann|(?:npu|ascend)?(?:910[a-d]?\d?|310p?\d?)|ascend|d910|atlas)\d*$")
 _BENCHMARK = re.compile(
-    r"^(?:gpus?|cuda|[avh][1-9]00|[ah]800|t4|ref|reference|bench|benchmark|baseline|golden)\d*$"
+    r"^(?:(?:gpus?|nvidia|cuda)?(?:[avhp][1-9]00s?|[ah]800|h20|l40s?|t4|rtx[2-5]0[6-9]0|[34]090(?:ti)?)"
+    r"|gpus?|nvidia|cuda|ref|reference|bench|benchmark|baseline|golden)\d*$"
 )
 _UNFUSED = re.compile(
     r"(?:^|[_\W])(?:no|un|non|without|wo)[-_]?fus(?:ion|ed)(?![a-z])"

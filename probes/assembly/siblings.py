@@ -37,7 +37,8 @@ def of_one_run(mine: Sequence[Read]) -> tuple[list[Read], str]:
     involved = {r.path: r for pair in apart for r in pair}
     if not involved:
         return list(mine), ""
-    chosen = _best(list(involved.values()))
+    taken_up = [r for r in involved.values() if any(_took_up(r, other) for other in involved.values())]
+    chosen = _best(taken_up or list(involved.values()))
     stem = _stem(chosen.path)
     dropped = {p for p in involved if _stem(p) != stem}
     kept = [r for r in mine if r.path not in dropped]
@@ -117,6 +118,16 @@ def _goes_on(before: Series, after: Series) -> bool:
     """Whether a file is the later part of a run that was taken up again past its middle."""
     late = len(before) and len(after) and float(after.steps[0]) > 0.5 * float(np.max(before.steps))
     return bool(late) and segments.goes_on(before, before, after)
+
+
+def _took_up(after: Read, before: Read) -> bool:
+    """Whether a log that counts from its beginning tells that it loaded what another one ended with."""
+    ends = [float(np.max(s.steps)) for s in _main_curves(before).values() if len(s)]
+    starts = [float(s.steps[0]) for s in _main_curves(after).values() if len(s)]
+    loaded = [e.step for e in after.content.events if e.kind == "resume" and e.step]
+    return any(
+        0.5 * end < step <= end and max(starts) < 0.5 * step for step in loaded for end in ends if starts
+    )
 
 
 def _main_curves(read: Read) -> dict[tuple[str, str, str], Series]:

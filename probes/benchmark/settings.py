@@ -490,3 +490,14 @@ def products_rounded_here_alone(view: View) -> Finding:
     if theirs.state is State.UNKNOWN and not view.benchmark.raw_settings:
         return unknown("no settings of the benchmark are recorded")
     return present(f"{mine.why}, and nothing of the kind in the benchmark", where=mine.where)
+
+
+@probe("benchmark")
+def formats_differ(view: View) -> Finding:
+    """The number format is recorded on both sides with two values.
+
+    fp32 on both is unknown where the products of one side are rounded: it is not the same format then.
+    """
+    found = settings_differ(view, ["precision"])
+    rounded = products_rounded_here_alone(view) if found.state is State.ABSENT else found
+    return unknown(rounded.why) if rounded is not found and rounded.state is State.PRESENT else found

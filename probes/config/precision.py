@@ -22,6 +22,8 @@ from .values import (
 )
 
 _INITIALISED = re.compile(r"(?i)(?:^|\.)param_init_(?:d?type)$")  # MindFormers: weights are made in it
+_SCALED = re.compile(r"(?i)loss_?scal|LossScale")
+_TRAINS_GRAPH = re.compile(r"\.(?:minimize|apply_gradients|compute_gradients)\(")
 _BF16_MODELS = re.compile(
     r"(?:^|[-_/])(?:llama[-_]?[23]|mistral|mixtral|qwen[-_]?[123]|gemma|t5|mt5|byt5|flan[-_]?t5|ul2|pegasus|deepseek"
     r"|phi[-_]?[34]|falcon|glm[-_]?4|internlm[-_]?[23]|olmo|bloomz?|yi[-_]\d|baichuan[-_]?2|smollm)(?![a-z])",
@@ -78,7 +80,16 @@ def fp16_without_scaling(view: View) -> Finding:
         return present(f"fp16 is in use and the loss scale is off ({says(scale)})", **carried(scale))
     if switch is not None and switch.value is False:
         return present(f"fp16 is in use and the scaler is off ({says(switch)})", **carried(switch))
+    if setting.raw.startswith("precision_mode") and (by := _unscaled_graph(run)) is not None:
+        return present(f"{says(setting)}, and {by} scales no loss", **carried(setting))
     return unknown("fp16 is in use; nothing records whether the loss is scaled")
+
+
+def _unscaled_graph(run: Run) -> str | None:
+    """A script that trains by TensorFlow on Ascend, where no script speaks of a loss scale."""
+    if any(_SCALED.search(text) for text in run.scripts.values()):
+        return None
+    return next((path for path, text in run.scripts.items() if _TRAINS_GRAPH.search(text)), None)
 
 
 def _amp_off(run: Run, setting: Configured) -> str | None:

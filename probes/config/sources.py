@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -113,13 +114,35 @@ def _saved(run: Run, path: str) -> tuple[float, str] | None:
             numbers[file.name] = [int(n) for n in re.findall(r"\d+", file.name)]
     mine = [int(n) for n in re.findall(r"\d+", name)]
     if name not in numbers or len(numbers) < 2:
-        return None
+        return _by_length(run, name)
     for at, number in enumerate(mine):
         others = {n[at] for n in numbers.values()}
         if len(others) == len(numbers):  # the number that counts them
             last = max(others)
             return (number / last, next(f for f, n in numbers.items() if n[at] == last)) if last > 0 else None
     return None
+
+
+_COUNTED = re.compile(r"(?i)(epoch|ep|step|iter(?:ation)?|checkpoint)s?[-_=]?0*(\d+)(?=[-_.]|$)")
+_EPOCH_AND_STEP = re.compile(r"-(\d+)_(\d+)\.ckpt$")  # MindSpore: the epoch, and the steps of an epoch
+
+
+def _by_length(run: Run, name: str) -> tuple[float, str] | None:
+    """The same for files that are not there: the step or epoch in the name, and how far the run's log goes."""
+    loss = run.series.get("train/loss")
+    if loss is None or not len(loss.steps) or not math.isfinite(last := float(loss.steps[-1])) or last <= 0:
+        return None
+    epochs = loss.epochs[-1] if loss.epochs is not None and len(loss.epochs) else math.nan
+    if (both := _EPOCH_AND_STEP.search(name)) is not None:
+        at = float(both[1]) * float(both[2])
+        told = at <= last and last % float(both[2]) == 0 and loss.unit == "step"
+        return (at / last, f"step {last:g}") if told else None
+    counted = _COUNTED.findall(name)
+    if len(counted) != 1 or loss.unit != "step":
+        return None
+    of, unit = (epochs, "epoch") if counted[0][0].lower().startswith("ep") else (last, "step")
+    at = float(counted[0][1])
+    return (at / of, f"{unit} {of:g}") if math.isfinite(of) and 0 < at <= of else None
 
 
 def _improves(run: Run, share: float) -> str | None:
@@ -140,22 +163,24 @@ def _improves(run: Run, share: float) -> str | None:
 @probe()
 def early_checkpoint_scored(view: View) -> Finding:
     """An evaluation of its own names a checkpoint of the first half of the run, which got better after it."""
-    looked = None
-    for setting in view.run.raw_settings:
-        value = setting.value
-        if not isinstance(value, str) or not _SAVED.match(value) or not _EVALUATION.search(setting.file):
-            continue
-        found = _saved(view.run, value)
-        if found is None:
-            continue
-        share, last = found
-        looked = f"{setting.file} evaluates {value}"
-        better = _improves(view.run, share) if share < EARLY else None
-        if better is not None:
-            return present(
-                f"{looked}, {share:.0%} of the way to {last}: {better}",
-                value=share,
-                threshold=EARLY,
-                where=(Place(setting.file, setting.line),),
-            )
-    return absent(looked) if looked else unknown("no evaluation of its own names one of several checkpoints")
+    scored = [
+        (*found, setting)
+        for setting in view.run.raw_settings
+        if isinstance(setting.value, str)
+        and _SAVED.match(setting.value)
+        and _EVALUATION.search(setting.file)
+        and (found := _saved(view.run, setting.value)) is not None
+    ]
+    if not scored:
+        return unknown("no evaluation of its own names one of several checkpoints")
+    share, last, setting = max(scored, key=lambda row: row[0])  # one of several evaluations may be of the end
+    looked = f"{setting.file} evaluates {setting.value}"
+    better = _improves(view.run, share) if share < EARLY else None
+    if better is None:
+        return absent(looked)
+    return present(
+        f"{looked}, {share:.0%} of the way to {last}: {better}",
+        value=share,
+        threshold=EARLY,
+        where=(Place(setting.file, setting.line),),
+    )

@@ -31,6 +31,7 @@ _PARTS = re.compile(
     r"|^model_parallel(?:_size)?$|zero_stage|sharding_(?:stage|degree)|^fsdp",
     re.I,
 )
+_DATA_PARALLEL = re.compile(r"(?:^|\.)data_parallel$", re.I)  # MindSpore: each rank holds the whole model
 _WEIGHT = re.compile(r"^(?P<operator>.+)\.(?:(?:input|input_args)\.[1-9]\d*|parameters\.[^/]+)$")
 _WITH_WEIGHTS = re.compile(
     r"\b(?:linear|matmul|conv\w*|embedding|layer_norm|rms_norm|batch_norm|group_norm)\b", re.I
@@ -89,7 +90,9 @@ def _layout(run: Run) -> bool | None:
     numbers = [v for v in told if isinstance(v, (int, float)) and not isinstance(v, bool)]
     if any(v > 1 for v in numbers) or any(isinstance(v, str) or v is True for v in told):
         return True
-    return False if numbers else None
+    modes = [s.value for s in run.raw_settings if s.key.rpartition(".")[2] == "parallel_mode"]
+    whole = bool(modes) and all(_DATA_PARALLEL.search(str(mode)) for mode in modes)
+    return False if numbers or whole else None
 
 
 def _groups(ranks: dict[int, _Weights], names: set[str]) -> tuple[list[list[int]], str]:

@@ -29,6 +29,7 @@ GIVES = Gives(
 )
 MAX_SIZE = 64 * 1024**2
 MAX_ENTRIES = 300_000
+MAX_UNPACKING = 4 * 1024**2  # of a log of unpacking, which is gone through whole
 LOOK = 20  # lines that detection looks at
 LONG = 1024
 
@@ -37,6 +38,14 @@ _SUFFIXES = frozenset(
 )
 _SUM = re.compile(r"^\\?([0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})[ \t]+\*?(\S.*)$")
 _CHECKED = re.compile(r"^(\S.*): (OK|FAILED(?: open or read)?)$")
+# What a data set was unpacked with, and what it says of archives that were cut off.
+_UNPACKING = re.compile(r"untar|unzip|unpack|extract|decompress", re.IGNORECASE)
+_BROKEN = re.compile(
+    r"^\W{0,2}(?:tar|bsdtar|gzip|gunzip|pigz|bzip2|xz|zstd|unzip|7z):[ ]{1,2}(?:(\S{1,400}):[ ]{1,2})?.{0,80}?"
+    r"(?:unexpected (?:eof|end)|crc error|invalid compressed data|not look like a tar archive"
+    r"|end-of-central-directory signature not found)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _SUMMARY = re.compile(r"^\w+sum: ")  # "md5sum: WARNING: 1 computed checksum did NOT match"
 _NAMED = re.compile(
     r"shard|manifest|file_?(?:s|list|names)|(?:^|_)list|samples|indices|sample_ids", re.IGNORECASE
@@ -55,6 +64,8 @@ _KEYS_SUM = ("sha256", "sha512", "sha1", "md5", "checksum", "hash", "etag", "crc
 
 def sniff(file: RunFile) -> bool:
     """Say whether this is such a list."""
+    if _UNPACKING.search(file.name) and file.suffix in (".log", ".txt", ".out") and _unpacked(file):
+        return True
     if file.suffix not in _SUFFIXES or file.size > MAX_SIZE:
         return False
     if _INDEX.search(file.name):
@@ -78,6 +89,9 @@ def read(file: RunFile) -> FileContent:
     if file.suffix == ".json":
         return _read_json(file)
     text = file.read_text(MAX_SIZE)
+    if _UNPACKING.search(file.name) and _BROKEN.search(text):
+        bad = tuple(redact("archive", name) for name in _broken(text))
+        return FileContent(FORMAT, lists=(replace(_list(file, {}), failed=bad, checked=len(bad)),))
     if file.suffix in (".csv", ".tsv"):
         return _content(file, dict(_table(text, file.suffix)))
     kind = _kind(file, _first_lines(file))
@@ -89,6 +103,17 @@ def read(file: RunFile) -> FileContent:
         if entry is not None and len(found) <= MAX_ENTRIES:
             found[entry[0]] = entry[1]
     return _content(file, found)
+
+
+def _unpacked(file: RunFile) -> bool:
+    """Whether a log tells of archives that could not be unpacked."""
+    return file.size <= MAX_UNPACKING and not file.binary and bool(_BROKEN.search(file.read_text(MAX_UNPACKING)))
+
+
+def _broken(text: str) -> list[str]:
+    """The archives that broke off, once each; a message without a name counts by its line."""
+    found = {m.group(1) or f"line {text.count(chr(10), 0, m.start()) + 1}": None for m in _BROKEN.finditer(text)}
+    return list(found)[:MAX_ENTRIES]
 
 
 def _first_lines(file: RunFile) -> list[str]:

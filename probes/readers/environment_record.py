@@ -1,17 +1,20 @@
 """Records of an environment: reports of `torch.utils.collect_env`, version files of CANN and its driver.
 
-They give versions and the accelerator, never settings; a log that holds such a report is read as a log. What
+They give versions and the accelerator, and what an `env.log` says of variables; a log that holds such a report is read as a log. What
 `ascend-dmi --dg` found of the devices (as text or JSON) is told as an event.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ...engine.model import Scalar
 from ..files import RunFile
-from ..run import Event, FileContent
+from ..run import Event, FileContent, Setting
 from . import Gives
+from ._secrets import secret_key
+from .config_file import environment_key, value_of
 from .text import environment
 
 FORMAT = "environment"
@@ -19,6 +22,7 @@ GIVES = Gives(
     title="Records of the environment",
     files="`collect_env` reports, version files of CANN and its driver, `env.log`, `ascend-dmi --dg`",
     lacks="Anything of the training itself.",
+    settings="some",
     environment="yes",
 )
 MAX_SIZE = 1024**2
@@ -52,6 +56,7 @@ _LISTED = re.compile(
     r"|numpy|vllm(?:[-_]ascend)?|driver|firmware)[ \t]*(?:==?|:|[ \t])[ \t]*v?(\d+\.\d[\w.+-]*)[ \t\r]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_ASSIGNED = re.compile(r"(?<!\S)([A-Za-z_]\w{2,60})=([^\s;=]{1,120})(?!\S)")
 _ASCEND = {"driver": "ascend-driver", "firmware": "ascend-firmware"}
 LEAST_VERSIONS = 2
 
@@ -122,7 +127,20 @@ def read(file: RunFile) -> FileContent:
         facts = {}
     if not facts:
         raise ValueError("no version in it")
-    return FileContent(FORMAT, facts=facts)
+    return FileContent(FORMAT, settings=tuple(_assigned(text, file)), facts=facts)
+
+
+def _assigned(text: str, file: RunFile) -> Iterator[Setting]:
+    """The variables that a job script writes beside the versions: those that steer training, and its own."""
+    if not _NAMED.match(file.name):
+        return
+    versions = {name for name, _ in _LISTED.findall(text)}
+    for found in _ASSIGNED.finditer(text):
+        name, value = found.groups()
+        if name in versions:
+            continue
+        if environment_key(name) or (name.islower() and not secret_key(name)):
+            yield Setting(name, value_of(value), file.path, text.count("\n", 0, found.start()) + 1, 60)
 
 
 def _part(path: str, text: str) -> str:

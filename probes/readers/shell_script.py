@@ -59,6 +59,11 @@ _VARIABLE = re.compile(r"\$\{(\w+)(?:\[[@*]\])?(?::?[-=]([^{}]*))?\}|\$(\w+)")
 _OPTION = re.compile(r"^(--[A-Za-z][\w.:/-]*|-[A-Za-z][\w-]*)(?:=(.*))?$", re.DOTALL)
 _OVERRIDE = re.compile(r"^\+{0,2}([A-Za-z_][\w./@]*)=(.*)$", re.DOTALL)
 _ENDS = re.compile(r"^[|&;<>]+$")
+# What starts one process after the other in the background and tells them of each other: Ascend's launch scripts
+_COUNTED = re.compile(r"\bseq\s+(?:(\d+)\s+)?(\d+|\S*?\w+\W*-\s*1\W*)\s*\)?$|^\{(\d+)\.\.(\d+)\}$")
+_COUNTING = re.compile(r"^\(\(\s*\w+=0\s*;\s*\w+<\s*(\d+)\s*;")
+_TOGETHER = re.compile(r"(?i)rank|world[-_]size|hccl|nccl|dist[-_]")
+_SIZE = re.compile(r"^--world[-_]size(?:=\S*)?$")
 _LAUNCHER_FLAGS = frozenset({"-m", "-u", "-c", "-e", "-x", "-o"})
 
 Word = tuple[str, int]
@@ -220,6 +225,8 @@ class _Script:
         self.path = path
         self.variables: dict[str, str] = {}
         self.settings: list[Setting] = []
+        self.started = 0  # how many times the loop that is open goes round
+        self.told = ""  # what its body has set so far
 
     def take(self, words: list[Word]) -> None:
         while words and words[0][0] in (
@@ -230,6 +237,10 @@ class _Script:
             "(",
         ):  # `for r in 0 1; do RANK=$r python ...`
             words = words[1:]
+        if words and words[0][0] == "done":
+            self.started, self.told = 0, ""
+        if self.started:
+            self.told += " ".join(word for word, _ in words) + " "
         rest = self._assignments(words)
         if not rest:
             return
@@ -266,9 +277,22 @@ class _Script:
             return
         if head == "for" or head == "while":  # `for r in 0 1; do RANK=$r python train.py --lr 0.1 & done`
             body = next((n for n, word in enumerate(rest) if word[0] == "do"), len(rest))
+            head = self._expand(" ".join(word for word, _ in rest[1:body]))[:200]
+            self.started, self.told = _rounds(head), ""
             self.take(rest[body + 1 :])
             return
+        if self.started > 1 and rest[-1][0] == "&" and _TOGETHER.search(self.told):
+            rest = self._started_together(rest)
         self._options(self._expanded(rest[1:]), from_command=True)
+
+    def _started_together(self, words: list[Word]) -> list[Word]:
+        """A loop that starts a process for each device: a world size of one counts machines then."""
+        self._add("processes_per_node", self.started, words[0][1])
+        for at, (word, line) in enumerate(words[:-1]):
+            if _SIZE.match(word) and (word.endswith("=1") or words[at + 1][0] == "1"):
+                renamed = ("--nnodes" + word.partition("=")[1] + word.partition("=")[2], line)
+                return [*words[:at], renamed, *words[at + 1 :]]
+        return words
 
     def _assignments(self, words: list[Word]) -> list[Word]:
         """Take NAME=value words off the front; the value of an array stands between parentheses."""
@@ -364,6 +388,22 @@ class _Script:
         if secret_key(key):
             value = "***"
         self.settings.append(Setting(key, clean(key, value), self.path, line, 60))
+
+
+def _rounds(head: str) -> int:
+    """How often `for i in $(seq 0 7)`, `{0..7}`, `0 1 2 3` or `((i=0; i<8; i++))` goes round; 0 where unknown."""
+    if counting := _COUNTING.match(head.replace(" ", "")):
+        return int(counting.group(1))
+    values = head.partition(" in ")[2].strip().rstrip("; ").strip()
+    if counted := _COUNTED.search(values):
+        first, last = counted.group(1) or counted.group(3), counted.group(2) or counted.group(4)
+        if not last.isdigit():
+            size = re.search(r"(\d+)\W*-\s*1\W*$", last)
+            return int(size.group(1)) if size and first == "0" else 0
+        start = int(first) if first is not None else 1
+        return max(0, int(last) - start + 1)
+    listed = values.split()
+    return len(listed) if listed and all(v.isdigit() for v in listed) else 0
 
 
 def _is_value(word: str, before: list[str]) -> bool:

@@ -11,7 +11,7 @@ from ...engine.model import Scalar
 from ..run import Configured, Event, Setting
 from .counts import class_counts, class_names
 from .names import parts_of
-from .values import Value, integral, number
+from .values import Value, integral, number, precision_word
 
 
 def derive(
@@ -140,6 +140,12 @@ def _derive_told(found: dict[str, Configured], facts: Mapping[str, Scalar]) -> N
         told = number(facts.get(name))
         if told is not None and key not in found:
             found[key] = Configured(key, integral(told), name, "", None, 40)
+    listed = number(facts.get("samples_found"))
+    if listed is not None and "train_samples" not in found:
+        found["train_samples"] = Configured("train_samples", integral(listed), "samples_found", "", None, 40)
+    told = precision_word(str(facts.get("precision") or ""))
+    if told and not any(k in found for k in ("precision", "fp16", "bf16", "amp", "amp_level", "mixed_precision")):
+        found["precision"] = Configured("precision", told, "precision", "", None, 40)
     counted = found.get("data_num_classes")
     if counted is not None and "num_classes" not in found and "vocab_size" not in found:
         found["num_classes"] = _as(counted, "num_classes", counted.value)
@@ -181,6 +187,8 @@ def _derive_precision(found: dict[str, Configured]) -> None:
     mixed = found.get("mixed_precision")
     if mixed is not None:
         found["precision"] = _as(mixed, "precision", mixed.value)
+    elif level is not None and _flag(found, "amp") is False and found["amp"].file == level.file:
+        found["precision"] = _as(found["amp"], "precision", "fp32")  # the level of a switch that is off
     elif level is not None and re.fullmatch(r"(?i)o[0-3]|auto", str(level.value)):
         word = "fp32" if str(level.value).lower() == "o0" else "fp16"
         found["precision"] = _as(level, "precision", word)

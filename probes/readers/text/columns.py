@@ -194,6 +194,8 @@ class Columns:
             return borrowed
         kinds = [self.rows.kind[i] for i in index[:50]]
         unit = _UNITS.get(max(set(kinds), key=kinds.count), "step")
+        if unit == "sample" and bool(np.any(steps + 1 == self._take("total", index))):
+            unit = "step"  # `[1250/1251 (100%)]`: no batch of samples begins at the last one
         if epochs is None:
             return Axis(steps, unit, None)
         running = run_on(steps, epochs, self._take("total", index))

@@ -56,9 +56,12 @@ _PRECISION = re.compile(
     r"|Using (16bit|bf16|32bit|16) (?:None |native )?(?:Automatic Mixed Precision|\(AMP\)|precision)",
     re.IGNORECASE,
 )
+# transformers' examples print their switch; timm says in which way it trains.
+_SWITCH = re.compile(r"\b16-bits training: (True|False)\b|\bAMP not enabled\. Training in (float32)\b")
 # Keras counts the training files first; Ultralytics says which part it scans.
 _FOUND = re.compile(
     r"\bFound (\d{1,12}) (?:images|files|validated image filenames|samples) belonging to \d+ classes"
+    r"|\b(?:[Dd]ata ?[Ss]et|[Tt]rain(?:ing)?)\b[^\d\n]{0,40}[:=] ?(\d{3,12}) (?:images|samples),? (?:in |of |from )?\d+ classes"
     r"|^train: (?:Scanning|New cache|Fast image).{0,200}?(\d{1,12}) images, \d+ backgrounds, \d+ corrupt"
 )
 _USED = re.compile(r"\bUsing (\d{1,12}) files for training\b")
@@ -90,6 +93,8 @@ def look(text: str, facts: dict[str, Scalar]) -> None:
     if (found := _USED.search(text)) is not None:
         facts["samples_found"] = int(found.group(1))
     elif (found := _FOUND.search(text)) is not None:
-        facts.setdefault("samples_found", int(found.group(1) or found.group(2)))
+        facts.setdefault("samples_found", int(next(g for g in found.groups() if g)))
     if (found := _PRECISION.search(text)) is not None:
         facts.setdefault("precision", (found.group(1) or found.group(2)).lower())
+    elif (found := _SWITCH.search(text)) is not None:
+        facts.setdefault("precision", "float16" if found.group(1) == "True" else "float32")

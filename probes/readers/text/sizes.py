@@ -44,6 +44,14 @@ _CLASSES = re.compile(
     r"(?:Counter\()?(\{[^{}]{5,2000}\})",
     re.IGNORECASE,
 )
+# "train: ok 48210, scratch 412, dent 127": names that count nothing else, a number behind each
+_LISTED = re.compile(
+    rf"\b{_TRAIN}{_SET}\s{{0,3}}[:=]\s{{0,3}}((?:[A-Za-z][\w-]{{0,40}}[ :=]{{1,3}}\d{{1,9}}(?![\w./%]),\s{{0,3}}){{1,200}}"
+    r"[A-Za-z][\w-]{0,40}[ :=]{1,3}\d{1,9}(?![\w./%]))",
+    re.IGNORECASE,
+)
+_OF_DATA = re.compile(rf"\b(?:data ?(?:set)?|class\w*|labels?|categor\w*|per|distribution|{_NOUN})\b", re.IGNORECASE)
+_COUNTED = re.compile(rf"(?:{_NOUN}|{_TRAIN}|{_HELD}|total|num\w*|size|n|seed|max\w*|min\w*|len\w*)$", re.IGNORECASE)
 _EPOCHS = re.compile(
     r"(?<![\w-])epochs?\s*[:#]?\s*\[?\s*(\d{1,5})\s*(?:/|of)\s*(\d{1,5})(?![\d.])", re.IGNORECASE
 )
@@ -73,7 +81,12 @@ def epochs(text: str, facts: dict[str, Scalar]) -> None:
 
 def classes(text: str) -> Iterator[tuple[str, int]]:
     """Yield (class, samples) of a line that counts the samples of each class."""
-    found = _CLASSES.search(text) if len(text) < _LONG else None
+    if len(text) >= _LONG:
+        return
+    if (listed := _LISTED.search(text)) is not None and _OF_DATA.search(text[: listed.start(1)]):
+        yield from _listed(listed.group(1))
+        return
+    found = _CLASSES.search(text)
     if found is None or re.search(rf"\b{_HELD}\b", text[: found.end(1)], re.IGNORECASE):
         return
     try:
@@ -86,6 +99,14 @@ def classes(text: str) -> Iterator[tuple[str, int]]:
     if all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in values):
         if sorted(values) != list(range(min(values), min(values) + len(values))):  # else: numbers of classes
             yield from ((str(key), value) for key, value in loaded.items())
+
+
+def _listed(text: str) -> Iterator[tuple[str, int]]:
+    """The classes of a bare list; nothing where one of its names is that of something else."""
+    pairs = re.findall(r"([A-Za-z][\w-]*)[ :=]{1,3}(\d+)", text)
+    names = {name for name, _ in pairs}
+    if len(names) == len(pairs) and not any(_OTHER.search(n) or _COUNTED.match(n) for n in names):
+        yield from ((name, int(number)) for name, number in pairs)
 
 
 def _after(text: str) -> tuple[int | None, int | None] | None:
