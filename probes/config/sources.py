@@ -128,7 +128,7 @@ _EPOCH_AND_STEP = re.compile(r"-(\d+)_(\d+)\.ckpt$")  # MindSpore: the epoch, an
 
 
 def _by_length(run: Run, name: str) -> tuple[float, str] | None:
-    """The same for files that are not there: the step or epoch in the name, and how far the run's log goes."""
+    """The same for files that are not there: the number in the name, and how far the run's log goes."""
     loss = run.series.get("train/loss")
     if loss is None or not len(loss.steps) or not math.isfinite(last := float(loss.steps[-1])) or last <= 0:
         return None

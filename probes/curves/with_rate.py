@@ -11,8 +11,10 @@ from ..run import Floats, Run, Series
 from . import situation, stats
 from .judging import on_loss, see
 from .learning_rate import curve as rate_curve
-from .shapes import Shape, shape
+from .shapes import Shape, rises_for_good, shape
 
+_STILL = 0.95  # of its peak: below this the rate is still on its way up
+_LEARNT = 0.1  # share of the first loss that was gone before it rose
 _HIGH = 0.7  # of its peak: from here on the rate counts as at its top
 
 
@@ -49,6 +51,36 @@ def rises_with_rate(run: Run, curve: Shape, rise: float = 0.15, fall: float = 0.
     if high - before > margin and after < (1 - fall) * high and after > before:
         return present(words, step=curve.step(first), **see(curve, first), **seen)
     return absent(words, series=(curve.name,), **seen)
+
+
+@on_loss(8)
+def lost_in_warmup(run: Run, curve: Shape, rise: float = 1.2, climbed: float = 2.0) -> Finding:
+    """The loss fell, and rises for good from where the rate was still climbing to its peak.
+
+    In a warm-up nothing changes but the size of the steps: what breaks there breaks at a size. `climbed`:
+    times that the rate had grown since its first value.
+    """
+    reason = situation.objective(run)
+    lr = rate_curve(run)
+    if reason or lr is None or len(lr.values) < 5 or lr.series.unit != curve.series.unit:
+        return unknown(reason or "fewer than 5 points of the learning rate are logged beside the loss")
+    found = rises_for_good(curve, rise)
+    if found is None:
+        return absent(f"{curve.name} does not rise for good", series=(curve.name,))
+    step = curve.step(found.onset)
+    now = float(np.interp(step, lr.steps, lr.values))
+    words = f"{curve.name} rises for good from step {step:g} on, where the learning rate was {now:.3g}"
+    first = float(lr.values[lr.values > 0][0]) if lr.peak > 0 else 0.0
+    climbing = bool(np.all(np.diff(lr.values[lr.steps <= step]) >= 0)) and now < _STILL * lr.peak
+    if not climbing or now < climbed * first or found.best.value >= (1 - _LEARNT) * curve.start.value:
+        return absent(f"{words} and no longer on its way up", series=(curve.name,))
+    return present(
+        f"{words}, on its way up to {lr.peak:.3g}",
+        value=round(found.ratio, 4),
+        threshold=rise,
+        step=step,
+        **see(curve, found.onset),
+    )
 
 
 def _level(held: Shape, first: int) -> float:

@@ -41,8 +41,8 @@ _CHECKED = re.compile(r"^(\S.*): (OK|FAILED(?: open or read)?)$")
 # What a data set was unpacked with, and what it says of archives that were cut off.
 _UNPACKING = re.compile(r"untar|unzip|unpack|extract|decompress", re.IGNORECASE)
 _BROKEN = re.compile(
-    r"^\W{0,2}(?:tar|bsdtar|gzip|gunzip|pigz|bzip2|xz|zstd|unzip|7z):[ ]{1,2}(?:(\S{1,400}):[ ]{1,2})?.{0,80}?"
-    r"(?:unexpected (?:eof|end)|crc error|invalid compressed data|not look like a tar archive"
+    r"^\W{0,2}(?:(?:bsd)?tar|gzip|gunzip|pigz|bzip2|xz|zstd|unzip|7z):[ ]{1,2}(?:(\S{1,400}):[ ]{1,2})?"
+    r".{0,80}?(?:unexpected (?:eof|end)|crc error|invalid compressed data|not look like a tar archive"
     r"|end-of-central-directory signature not found)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -107,12 +107,16 @@ def read(file: RunFile) -> FileContent:
 
 def _unpacked(file: RunFile) -> bool:
     """Whether a log tells of archives that could not be unpacked."""
-    return file.size <= MAX_UNPACKING and not file.binary and bool(_BROKEN.search(file.read_text(MAX_UNPACKING)))
+    return (
+        file.size <= MAX_UNPACKING and not file.binary and bool(_BROKEN.search(file.read_text(MAX_UNPACKING)))
+    )
 
 
 def _broken(text: str) -> list[str]:
     """The archives that broke off, once each; a message without a name counts by its line."""
-    found = {m.group(1) or f"line {text.count(chr(10), 0, m.start()) + 1}": None for m in _BROKEN.finditer(text)}
+    found = {
+        m.group(1) or f"line {text.count(chr(10), 0, m.start()) + 1}": None for m in _BROKEN.finditer(text)
+    }
     return list(found)[:MAX_ENTRIES]
 
 

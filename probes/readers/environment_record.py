@@ -1,7 +1,7 @@
 """Records of an environment: reports of `torch.utils.collect_env`, version files of CANN and its driver.
 
-They give versions and the accelerator, and what an `env.log` says of variables; a log that holds such a report is read as a log. What
-`ascend-dmi --dg` found of the devices (as text or JSON) is told as an event.
+They give versions and the accelerator, and what an `env.log` says of variables; a log that holds such a
+report is read as a log. What `ascend-dmi --dg` found of the devices (as text or JSON) is told as an event.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ GIVES = Gives(
     title="Records of the environment",
     files="`collect_env` reports, version files of CANN and its driver, `env.log`, `ascend-dmi --dg`",
     lacks="Anything of the training itself.",
+    lines="some",
     settings="some",
     environment="yes",
 )

@@ -59,7 +59,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)(?:\[[@*]\])?(?::?[-=]([^{}]*))?\}|\$(\w+)")
 _OPTION = re.compile(r"^(--[A-Za-z][\w.:/-]*|-[A-Za-z][\w-]*)(?:=(.*))?$", re.DOTALL)
 _OVERRIDE = re.compile(r"^\+{0,2}([A-Za-z_][\w./@]*)=(.*)$", re.DOTALL)
 _ENDS = re.compile(r"^[|&;<>]+$")
-# What starts one process after the other in the background and tells them of each other: Ascend's launch scripts
+# Ascend's launch scripts start one process after the other in the background and tell them of each other
 _COUNTED = re.compile(r"\bseq\s+(?:(\d+)\s+)?(\d+|\S*?\w+\W*-\s*1\W*)\s*\)?$|^\{(\d+)\.\.(\d+)\}$")
 _COUNTING = re.compile(r"^\(\(\s*\w+=0\s*;\s*\w+<\s*(\d+)\s*;")
 _TOGETHER = re.compile(r"(?i)rank|world[-_]size|hccl|nccl|dist[-_]")
@@ -391,7 +391,7 @@ class _Script:
 
 
 def _rounds(head: str) -> int:
-    """How often `for i in $(seq 0 7)`, `{0..7}`, `0 1 2 3` or `((i=0; i<8; i++))` goes round; 0 where unknown."""
+    """How often `for i in $(seq 0 7)`, `{0..7}`, `0 1 2 3` or `((i=0; i<8; i++))` goes round; else 0."""
     if counting := _COUNTING.match(head.replace(" ", "")):
         return int(counting.group(1))
     values = head.partition(" in ")[2].strip().rstrip("; ").strip()

@@ -143,9 +143,11 @@ def _derive_told(found: dict[str, Configured], facts: Mapping[str, Scalar]) -> N
     listed = number(facts.get("samples_found"))
     if listed is not None and "train_samples" not in found:
         found["train_samples"] = Configured("train_samples", integral(listed), "samples_found", "", None, 40)
-    told = precision_word(str(facts.get("precision") or ""))
-    if told and not any(k in found for k in ("precision", "fp16", "bf16", "amp", "amp_level", "mixed_precision")):
-        found["precision"] = Configured("precision", told, "precision", "", None, 40)
+    word = precision_word(str(facts.get("precision") or ""))
+    if word and not any(
+        k in found for k in ("precision", "fp16", "bf16", "amp", "amp_level", "mixed_precision")
+    ):
+        found["precision"] = Configured("precision", word, "precision", "", None, 40)
     counted = found.get("data_num_classes")
     if counted is not None and "num_classes" not in found and "vocab_size" not in found:
         found["num_classes"] = _as(counted, "num_classes", counted.value)
@@ -171,6 +173,15 @@ _GRAPH_PRECISION = {
 }
 
 
+def _switched_off(found: Mapping[str, Configured], level: Configured) -> bool:
+    """`Namespace(amp=False, opt_level='O1')` in a log: the level of a switch that was off when it ran."""
+    return (
+        _flag(found, "amp") is False
+        and found["amp"].file == level.file
+        and not level.file.endswith((".py", ".yaml", ".yml", ".json"))
+    )
+
+
 def _derive_precision(found: dict[str, Configured]) -> None:
     """One word for the number format of the forward and backward pass."""
     if "precision" in found:
@@ -187,8 +198,8 @@ def _derive_precision(found: dict[str, Configured]) -> None:
     mixed = found.get("mixed_precision")
     if mixed is not None:
         found["precision"] = _as(mixed, "precision", mixed.value)
-    elif level is not None and _flag(found, "amp") is False and found["amp"].file == level.file:
-        found["precision"] = _as(found["amp"], "precision", "fp32")  # the level of a switch that is off
+    elif level is not None and _switched_off(found, level):
+        found["precision"] = _as(found["amp"], "precision", "fp32")
     elif level is not None and re.fullmatch(r"(?i)o[0-3]|auto", str(level.value)):
         word = "fp32" if str(level.value).lower() == "o0" else "fp16"
         found["precision"] = _as(level, "precision", word)

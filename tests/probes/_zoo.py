@@ -575,6 +575,21 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         ),
         "loss-rises-with-rate",
     )
+    climb = np.interp(t, [0, 0.8, 1], [0.0, 1, 1])
+    add(
+        "breaks in its warm-up",
+        run(
+            [
+                series(
+                    "train/loss",
+                    np.where(t < 0.4, 5 + 5 * np.exp(-12 * t), 7.4) + 0.03 * np.sin(np.arange(n) ** 2),
+                    at,
+                ),
+                series("learning_rate", 3e-3 * climb, at),
+            ]
+        ),
+        "loss-lost-in-warmup",
+    )
     add(
         "both losses worsen",
         run(

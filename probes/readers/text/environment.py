@@ -61,7 +61,8 @@ _SWITCH = re.compile(r"\b16-bits training: (True|False)\b|\bAMP not enabled\. Tr
 # Keras counts the training files first; Ultralytics says which part it scans.
 _FOUND = re.compile(
     r"\bFound (\d{1,12}) (?:images|files|validated image filenames|samples) belonging to \d+ classes"
-    r"|\b(?:[Dd]ata ?[Ss]et|[Tt]rain(?:ing)?)\b[^\d\n]{0,40}[:=] ?(\d{3,12}) (?:images|samples),? (?:in |of |from )?\d+ classes"
+    r"|\b(?:[Dd]ata ?[Ss]et|[Tt]rain(?:ing)?)\b[^\d\n]{0,40}[:=] ?(\d{3,12}) (?:images|samples)"
+    r",? (?:in |of |from )?\d+ classes"
     r"|^train: (?:Scanning|New cache|Fast image).{0,200}?(\d{1,12}) images, \d+ backgrounds, \d+ corrupt"
 )
 _USED = re.compile(r"\bUsing (\d{1,12}) files for training\b")

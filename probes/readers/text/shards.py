@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 from ...run import DataList, Listed
 
 LOOK = 512 * 1024  # files are dealt out before training begins
@@ -49,4 +50,3 @@ def dealt_out(data: bytes, file: str, rank: int | None) -> tuple[DataList, ...]:
         DataList(file, entries, rank=of, complete=len(entries) < MOST)
         for of, entries in sorted(found.items())
     )
-

@@ -46,12 +46,17 @@ _CLASSES = re.compile(
 )
 # "train: ok 48210, scratch 412, dent 127": names that count nothing else, a number behind each
 _LISTED = re.compile(
-    rf"\b{_TRAIN}{_SET}\s{{0,3}}[:=]\s{{0,3}}((?:[A-Za-z][\w-]{{0,40}}[ :=]{{1,3}}\d{{1,9}}(?![\w./%]),\s{{0,3}}){{1,200}}"
+    rf"\b{_TRAIN}{_SET}\s{{0,3}}[:=]\s{{0,3}}"
+    rf"((?:[A-Za-z][\w-]{{0,40}}[ :=]{{1,3}}\d{{1,9}}(?![\w./%]),\s{{0,3}}){{1,200}}"
     r"[A-Za-z][\w-]{0,40}[ :=]{1,3}\d{1,9}(?![\w./%]))",
     re.IGNORECASE,
 )
-_OF_DATA = re.compile(rf"\b(?:data ?(?:set)?|class\w*|labels?|categor\w*|per|distribution|{_NOUN})\b", re.IGNORECASE)
-_COUNTED = re.compile(rf"(?:{_NOUN}|{_TRAIN}|{_HELD}|total|num\w*|size|n|seed|max\w*|min\w*|len\w*)$", re.IGNORECASE)
+_OF_DATA = re.compile(
+    rf"\b(?:data ?(?:set)?|class\w*|labels?|categor\w*|per|distribution|{_NOUN})\b", re.IGNORECASE
+)
+_COUNTED = re.compile(
+    rf"(?:{_NOUN}|{_TRAIN}|{_HELD}|total|num\w*|size|n|seed|max\w*|min\w*|len\w*)$", re.IGNORECASE
+)
 _EPOCHS = re.compile(
     r"(?<![\w-])epochs?\s*[:#]?\s*\[?\s*(\d{1,5})\s*(?:/|of)\s*(\d{1,5})(?![\d.])", re.IGNORECASE
 )

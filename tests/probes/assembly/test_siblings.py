@@ -115,3 +115,30 @@ def test_two_loggers_of_one_run_stay_together(tmp_path: Path) -> None:
     run = open_run(written(tmp_path, history__csv=table, console__log=text))
 
     assert not any("one folder" in note for note in run.info.notes)
+
+
+def test_a_log_that_took_up_the_others_end(tmp_path: Path) -> None:
+    """It counts from its beginning, and tells that it loaded what the longer one ended with."""
+    row = " iteration {:8d}/ 500 | lm loss: {:.4f} | learning rate: 1.0E-04 | grad norm: 1.0 |\n"
+    first = "".join(row.format(n, 9 - n / 20) for n in range(1, 101))
+    later = " loading checkpoint from ./c at iteration 100\n" + "".join(
+        row.format(n, 4.1 - n / 90) for n in range(1, 41)
+    )
+
+    run = open_run(written(tmp_path, run_1__log=first, run_2__log=later))
+    other = written(tmp_path, run_2__log=later.replace("100\n", "7\n", 1))
+
+    assert run.info.files_read == ("run_2.log",)
+    assert open_run(other).info.files_read == ("run_1.log",)
+
+
+def test_nodes_are_parts_of_one_run(tmp_path: Path) -> None:
+    """A log of each node is that of a rank; the files that each reads stand below a heading."""
+    rows = lines(2.0)
+    for node in (0, 1):
+        names = "".join(f"   part-{n:03d}.tfrecord\n" for n in range(node * 3, node * 3 + 4))
+        (tmp_path / f"node{node}_10.0.0.1.log").write_text(f"this node reads 4 files:\n{names}{rows}")
+
+    run = open_run(tmp_path)
+
+    assert {d.rank: len(d.entries) for d in run.lists} == {0: 4, 1: 4}

@@ -11,12 +11,12 @@ from traindoctor.engine.load import load_rules
 from traindoctor.probes import data_lists
 from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.code.calls import old_device
-from traindoctor.probes.config import in_force, model, pretrained, sources, versions
+from traindoctor.probes.config import in_force, model, precision, pretrained, sources, versions
 from traindoctor.probes.curves import metrics
 from traindoctor.probes.readings import readings
 from traindoctor.probes.registry import probes_of
 
-MODULES = (in_force, model, pretrained, sources, versions, metrics, data_lists, old_device)
+MODULES = (in_force, model, precision, pretrained, sources, versions, metrics, data_lists, old_device)
 PROBES = {p for m in MODULES for p in probes_of(m)}
 SYMPTOMS = [s for s in load_rules().symptoms.values() if s.probe in PROBES]
 
@@ -277,3 +277,50 @@ def test_its_own_checkpoint_as_a_new_training(tmp_path: Path, name: str, text: s
     rows = "".join(MEGATRON.format(1 + n, 3 + 1 / (n + 1)) for n in range(60))
 
     assert state(tmp_path, "own-checkpoint-as-new", {name: text, "a.log": said + rows}) == expected
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "expected"),
+    [("net-3_50.ckpt", "present"), ("net-60_50.ckpt", "absent"), ("net-3_70.ckpt", "unknown")],
+)
+def test_an_early_checkpoint_by_the_length_of_the_run(tmp_path: Path, evaluated: str, expected: str) -> None:
+    """The checkpoints are not there: MindSpore's names tell the epoch and its steps."""
+    rows = "".join(f"epoch: {n} step: 50, loss is {1 + 5 / n:.4f}\n" for n in range(1, 61))
+    files = {"train.log": rows, "eval/run.sh": f"python eval.py --ckpt ./ckpt/{evaluated} --batch 8\n"}
+
+    assert state(tmp_path, "early-checkpoint-scored", files) == expected
+
+
+GRAPH = """import tensorflow as tf
+from npu_bridge.npu_init import *
+op.parameter_map["precision_mode"].s = tf.compat.as_bytes("{}")
+train = {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "train", "expected"),
+    [
+        ("force_fp16", "opt.minimize(loss)", "present"),
+        ("force_fp16", "NPULossScaleOptimizer(opt, manager).minimize(loss)", "unknown"),
+        ("must_keep_origin_dtype", "opt.minimize(loss)", "absent"),
+    ],
+)
+def test_a_graph_in_fp16_without_loss_scale(tmp_path: Path, mode: str, train: str, expected: str) -> None:
+    """No script that lies there speaks of a loss scale."""
+    files = {"train.py": GRAPH.format(mode, train), "train.log": log()}
+
+    assert state(tmp_path, "fp16-without-loss-scale", files) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Namespace(amp=False, opt_level='O1', lr=0.1)", "present"),
+        ("device: npu:0 n_gpu: 1, 16-bits training: False", "present"),
+        ("Namespace(amp=True, opt_level='O1', lr=0.1)", "unknown"),
+    ],
+)
+def test_full_precision_by_the_log(tmp_path: Path, said: str, expected: str) -> None:
+    """The switch that was off when it ran stands above its level."""
+    assert state(tmp_path, "full-precision-in-use", {"train.log": f"{said}\n{log()}"}) == expected

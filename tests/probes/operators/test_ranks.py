@@ -83,6 +83,8 @@ def monitored(folder: Path, kind: str, norms: list[list[float]], dtype: str = "f
         ([5.0, 6.0, 7.0], "", "unknown"),
         ([5.0, 6.0, 5.0, 6.0], "", "unknown"),
         ([5.0, 6.0], "tensor_model_parallel_size: 1\npipeline_model_parallel_size: 1\n", "present"),
+        ([5.0, 6.0], "parallel_mode: data_parallel\n", "present"),
+        ([5.0, 6.0], "parallel_mode: semi_auto_parallel\n", "unknown"),
         ([5.0, 6.0, 6.0], "tensor_model_parallel_size: 2\n", "unknown"),
         ([5.0], "", "unknown"),
     ],

@@ -86,6 +86,16 @@ def test_the_result_of_a_check(tmp_path: Path) -> None:
     assert (found.checked, found.failed, list(found.entries)) == (3, ("2.jpg", "3.jpg"), ["1.jpg"])
 
 
+def test_archives_that_broke_off(tmp_path: Path) -> None:
+    """A log of unpacking names them; another log with the same words is no list."""
+    text = "a.tar: ok\ntar: b.tar: Unexpected EOF in archive\ntar: Error is not recoverable: exiting now\n"
+    found = read(tmp_path, "untar.log", text)
+
+    assert (found.checked, found.failed) == (1, ("b.tar",))
+    assert not data_list.sniff(file_of(tmp_path, "train.log", text))
+    assert not data_list.sniff(file_of(tmp_path, "untar2.log", "a.tar: ok\n"))
+
+
 def test_a_hugging_face_record(tmp_path: Path) -> None:
     """Samples per split, and the checksums of what was downloaded."""
     found = read(tmp_path, "dataset_info.json", INFO)

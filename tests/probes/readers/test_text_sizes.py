@@ -72,6 +72,12 @@ def test_samples_of_each_class(tmp_path: Path) -> None:
     assert not counts("classes: {'cat': 0, 'dog': 1, 'owl': 2}")
     assert not counts("val classes: {'cat': 50, 'dog': 20}")
     assert not counts("class weights: {0: 10, 1: 50}")
+    assert counts("[data] train: ok 4810, dent 12  val: ok 60 dent 2") == {
+        "class_counts.ok": 4810,
+        "class_counts.dent": 12,
+    }
+    assert not counts("train: heads 8, dim 512, depth 12")
+    assert not counts("dataset train: images 800, boxes 5120, classes 3")
 
 
 def test_planned_epochs(tmp_path: Path) -> None:
