@@ -21,13 +21,16 @@ def world_size_one(view: View) -> Finding:
             return absent(f"one process is configured ({says(switch)})", **carried(switch))
         return unknown("the number of devices is not recorded")
     count, setting = asked
+    seen = names.number(run.facts.get("world_size"))
+    per_node = number_of(run, "processes_per_node")
+    if count <= 1 and seen == 1 and per_node is not None and per_node > 1:  # started, and not told of
+        count, setting = int(per_node), run.settings["processes_per_node"]
     if count <= 1:
         return absent("one process is configured", **carried(setting))
-    seen = names.number(run.facts.get("world_size"))
     logged = max(len(run.ranks), int(seen) if seen else 0)
-    if logged >= 2:
+    if logged >= 2 and seen != 1:  # logs of several ranks that each train alone are no processes together
         return absent(f"{logged} processes train", **carried(setting))
-    if logged == 1 and seen == 1:
+    if seen == 1:
         return present(
             f"{count} devices are configured ({says(setting)}), one process trains", **carried(setting)
         )

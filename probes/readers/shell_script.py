@@ -287,7 +287,7 @@ class _Script:
 
     def _started_together(self, words: list[Word]) -> list[Word]:
         """A loop that starts a process for each device: a world size of one counts machines then."""
-        self._add("processes_per_node", self.started, words[0][1])
+        self._add("nproc_per_node", self.started, words[0][1])
         for at, (word, line) in enumerate(words[:-1]):
             if _SIZE.match(word) and (word.endswith("=1") or words[at + 1][0] == "1"):
                 renamed = ("--nnodes" + word.partition("=")[1] + word.partition("=")[2], line)

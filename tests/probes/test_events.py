@@ -211,6 +211,7 @@ def test_ranks_that_must_agree() -> None:
     assert state("ranks-diverge", ranks("weight_sum", -NORM, -NORM * 1.02)) == "present"
     assert state("ranks-diverge", ranks("weight_sum", -NORM, -NORM)) == "absent"
     assert state("ranks-diverge", ranks("train/loss", LOSS, LOSS * 1.1)) == "unknown"
+    assert state("ranks-diverge", ranks("learning_rate", NORM, NORM)) == "unknown"  # shares nothing
     assert state("ranks-diverge", run()) == "unknown"
 
 

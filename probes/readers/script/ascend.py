@@ -28,7 +28,9 @@ def graph_options(tree: ast.Module, file: str) -> Iterator[Setting]:
 
 
 def _option(target: ast.expr) -> str | None:
-    """The option that `….parameter_map["option"].s` names."""
+    """The option that `….parameter_map["option"].s` or `npu_device.global_options().option` names."""
+    if isinstance(target, ast.Attribute) and target.attr in _KEPT:
+        return target.attr
     if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Subscript):
         return None
     of_map, key = target.value.value, target.value.slice

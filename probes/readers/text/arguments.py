@@ -160,6 +160,9 @@ def commands(line: str) -> Iterator[tuple[str, Value]]:
             yield key.lstrip("+~"), scalar(value)
 
 
+_OF_JSON: dict[str, Value] = {"true": True, "false": False, "null": None}
+
+
 def dumps(line: str) -> Iterator[tuple[str, Value]]:
     """The settings of a printed `Namespace(...)`, `SomeConfig(...)` or dict, with dotted keys."""
     match = _REPR.search(line)
@@ -241,6 +244,8 @@ def located(node: ast.expr, path: str, depth: int = 0) -> Iterator[tuple[str, Va
     ):
         for at, element in enumerate(node.elts[:64]):
             yield from located(element, f"{prefix}{at}", depth + 1)
+    elif path and isinstance(node, ast.Name) and node.id in _OF_JSON:
+        yield path, _OF_JSON[node.id], node.lineno
     elif path:
         try:
             loaded = ast.literal_eval(node)

@@ -246,6 +246,8 @@ class Log:
             environment.look(text, self.facts)
             counts.look(text, self.facts)
             sizes.look(text, self.facts)
+            if (loaded := sizes.checkpoint(text)) is not None:
+                self._set("loaded_checkpoint_file", loaded, number, arguments.BANNER)
             for name, samples in sizes.classes(whole):
                 self._set(f"class_counts.{name}", samples, number, arguments.BANNER)
         sizes.epochs(text, self.facts)

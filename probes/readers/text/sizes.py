@@ -57,6 +57,12 @@ _OF_DATA = re.compile(
 _COUNTED = re.compile(
     rf"(?:{_NOUN}|{_TRAIN}|{_HELD}|total|num\w*|size|n|seed|max\w*|min\w*|len\w*)$", re.IGNORECASE
 )
+_LOADED = re.compile(
+    r"\b(?:re)?(?:load(?:ed|ing)?|stor(?:ed|ing))\b.{0,40}?\b(?:checkpoint|ckpt|weights?|model|param\w*)\b"
+    r"[^/\w]{0,4}(?:file |path )?(?:from|:|=)?[^/\w.]{0,4}"
+    r"([\w.\-/]*\d[\w.\-]*\.(?:ckpt|pth?|safetensors|bin))\b",
+    re.IGNORECASE,
+)
 _EPOCHS = re.compile(
     r"(?<![\w-])epochs?\s*[:#]?\s*\[?\s*(\d{1,5})\s*(?:/|of)\s*(\d{1,5})(?![\d.])", re.IGNORECASE
 )
@@ -104,6 +110,12 @@ def classes(text: str) -> Iterator[tuple[str, int]]:
     if all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in values):
         if sorted(values) != list(range(min(values), min(values) + len(values))):  # else: numbers of classes
             yield from ((str(key), value) for key, value in loaded.items())
+
+
+def checkpoint(text: str) -> str | None:
+    """The file of weights that a line says was loaded: "load checkpoint from ./ckpt/net-3_390.ckpt"."""
+    found = _LOADED.search(text) if len(text) < 600 else None
+    return found.group(1) if found is not None else None
 
 
 def _listed(text: str) -> Iterator[tuple[str, int]]:

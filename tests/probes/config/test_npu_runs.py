@@ -11,12 +11,31 @@ from traindoctor.engine.load import load_rules
 from traindoctor.probes import data_lists
 from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.code.calls import old_device
-from traindoctor.probes.config import in_force, model, precision, pretrained, sources, versions
+from traindoctor.probes.config import (
+    in_force,
+    model,
+    precision,
+    pretrained,
+    sources,
+    surroundings,
+    versions,
+)
 from traindoctor.probes.curves import metrics
 from traindoctor.probes.readings import readings
 from traindoctor.probes.registry import probes_of
 
-MODULES = (in_force, model, precision, pretrained, sources, versions, metrics, data_lists, old_device)
+MODULES = (
+    surroundings,
+    in_force,
+    model,
+    precision,
+    pretrained,
+    sources,
+    versions,
+    metrics,
+    data_lists,
+    old_device,
+)
 PROBES = {p for m in MODULES for p in probes_of(m)}
 SYMPTOMS = [s for s in load_rules().symptoms.values() if s.probe in PROBES]
 
@@ -279,6 +298,14 @@ def test_its_own_checkpoint_as_a_new_training(tmp_path: Path, name: str, text: s
     assert state(tmp_path, "own-checkpoint-as-new", {name: text, "a.log": said + rows}) == expected
 
 
+def test_processes_that_each_train_alone(tmp_path: Path) -> None:
+    """A loop starts them, and the log of each says that it is the only one."""
+    loop = "for i in 0 1\ndo\n python t.py --lr 1 --dist-backend hccl --npu $i > $i.log 2>&1 &\ndone\n"
+    files = {f"rank_{n}.log": f"world size: 1\n{log()}" for n in (0, 1)}
+
+    assert state(tmp_path, "world-size-one", {"run.sh": loop, **files}) == "present"
+
+
 @pytest.mark.parametrize(
     ("evaluated", "expected"),
     [("net-3_50.ckpt", "present"), ("net-60_50.ckpt", "absent"), ("net-3_70.ckpt", "unknown")],
@@ -286,9 +313,12 @@ def test_its_own_checkpoint_as_a_new_training(tmp_path: Path, name: str, text: s
 def test_an_early_checkpoint_by_the_length_of_the_run(tmp_path: Path, evaluated: str, expected: str) -> None:
     """The checkpoints are not there: MindSpore's names tell the epoch and its steps."""
     rows = "".join(f"epoch: {n} step: 50, loss is {1 + 5 / n:.4f}\n" for n in range(1, 61))
-    files = {"train.log": rows, "eval/run.sh": f"python eval.py --ckpt ./ckpt/{evaluated} --batch 8\n"}
+    launch = {"eval/run.sh": f"python eval.py --ckpt ./ckpt/{evaluated} --batch 8\n"}
+    told = {"eval/log": f"Load checkpoint from /w/ckpt/{evaluated} successfully\ntop1 accuracy: 0.3\n"}
 
-    assert state(tmp_path, "early-checkpoint-scored", files) == expected
+    for place, said in (("launched", launch), ("told", told)):
+        found = state(tmp_path / place, "early-checkpoint-scored", {"train.log": rows, **said})
+        assert found == expected
 
 
 GRAPH = """import tensorflow as tf
@@ -319,6 +349,7 @@ def test_a_graph_in_fp16_without_loss_scale(tmp_path: Path, mode: str, train: st
         ("Namespace(amp=False, opt_level='O1', lr=0.1)", "present"),
         ("device: npu:0 n_gpu: 1, 16-bits training: False", "present"),
         ("Namespace(amp=True, opt_level='O1', lr=0.1)", "unknown"),
+        ('args: {"lr": 0.1, "fp16": false, "epochs": 60, "batch": 8, "seed": 1}', "present"),  # of JSON
     ],
 )
 def test_full_precision_by_the_log(tmp_path: Path, said: str, expected: str) -> None:

@@ -156,12 +156,12 @@ LOOP += "  python main.py --world-size 1 --rank 0 --gpu $i --dist-backend hccl {
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (LOOP, {"processes_per_node": 8, "nnodes": 1}),
+        (LOOP, {"nproc_per_node": 8, "nnodes": 1}),
         (LOOP.replace("&\ndone", "\ndone"), {"world_size": 1}),  # one after the other
         ("for s in 1 2 3; do python main.py --seed $s --lr 1 & done\n", {}),  # runs of their own
         (
             "for((RANK_ID=0;RANK_ID<4;RANK_ID++));\ndo\n RANK_ID=$RANK_ID python t.py --lr 1 &\ndone\n",
-            {"processes_per_node": 4},
+            {"nproc_per_node": 4},
         ),
     ],
 )
@@ -169,4 +169,4 @@ def test_a_loop_starts_a_process_for_each_device(tmp_path: Path, text: str, expe
     """Ascend's launch scripts start them in the background; `--world-size` counts machines there."""
     found = options(tmp_path, text.replace("{}", ""))
 
-    assert {k: v for k, v in found.items() if k in ("processes_per_node", "nnodes", "world_size")} == expected
+    assert {k: v for k, v in found.items() if k in ("nproc_per_node", "nnodes", "world_size")} == expected
