@@ -31,6 +31,9 @@ LIST = "data-list"
 ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command line: nothing that was logged
 _STEPS = re.compile(
     r"\.backward\(|\.fit\(|\.minimize\(|\.apply_gradients\(|value_and_grad|Trainer\(|TrainOneStep|GradientTape"
+    r"|\.fit_generator\(|\.train_on_batch\(|\.partial_fit\(|\.fit_one_cycle\(|\.fine_tune\(|apply_updates\("
+    r"|\bgrad\(\s*\w+[^()]*\)\("
+    r"|\.train\(\s*(?:[\w.]*(?i:epoch)\w*|\d+)\s*[,=]"  # model.train(10, batches) of MindSpore
 )
 _PHASE = re.compile(r"(?i)[-_. ]?(?<![a-z])(?:first|second|resum\w*|contin\w*|restart\w*|again)(?![a-z])")
 _ROTATED = re.compile(r"\.\d{1,3}$")  # train.log.1 holds what was written before train.log

@@ -19,6 +19,7 @@ from .loss.likelihood_arguments import (
     keras_rate_linear,
     rate_of_wrong_kind,
     target_for_variance,
+    weights_left_out,
 )
 from .loss.likelihoods import gaussian_likelihood_wrong, pinball_wrong, temperature_multiplied, term_twice
 from .loss.objective import (
@@ -384,7 +385,7 @@ def objective_wrong(view: View) -> Finding:
     checks = either(
         *(gaussian_likelihood_wrong, pinball_wrong, term_twice, temperature_multiplied),
         soft_target_slipped,
-        *(rate_of_wrong_kind, keras_rate_linear, target_for_variance, certain_weighs_most),
+        *(weights_left_out, rate_of_wrong_kind, keras_rate_linear, target_for_variance, certain_weighs_most),
         standardised_pixels_as_shares,
         loss_unlike_evaluation,
     )

@@ -25,6 +25,7 @@ from ..shared.sides import either, literal, side
 from ..splits.slipped import other_held_out_part
 from ..splits.unlike import compared_unlike_trained, left_at_once, mask_unused
 from ..tensorflow.answers import metric_of_other_answers
+from ..tensorflow.generators import answers_in_drawn_order
 from ..tensorflow.slips import argmax_over_batch
 from ..tensorflow.tape_steps import argmax_over_time, metric_not_listed, reduced_by_mean, weights_left_in_test
 from .back_on_one_side import turned_back_on_one_side
@@ -164,6 +165,7 @@ def metric_miscounts(view: View) -> Finding:
                 marks_never_asked,
                 unknown_left_out,
                 filtered_apart,
+                answers_in_drawn_order,
                 scored_in_another_order,
                 one_side_turned_back,
             ),

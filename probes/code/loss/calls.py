@@ -12,6 +12,7 @@ from ...registry import Finding, View, any_of, probe
 from ...rehearsal.judges import shows
 from ...scripts.asked import caller_chooses, ruled_out
 from ...scripts.flow import Flow, flow, losses
+from ...scripts.minimised import handed
 from ...scripts.syntax import Script, outermost_call
 from ..shared.checks import at, first, imports_locals, is_evaluation, ok
 from ..shared.nodes import not_in_training
@@ -48,7 +49,7 @@ def _double_softmax(source: Script) -> Finding | None:
     calls = [(c, k) for c, k in losses(source) if k in _ON_LOGITS + _SUPPLEMENT]
     calls = [(c, k) for c, k in calls if not is_evaluation(source, c)] or calls
     if not calls:
-        return _keras_double(source)
+        return _cell_double(source) or _keras_double(source)
     for call, kind in calls:
         for value in _given(mine, call):
             owner = mine.class_around(value)
@@ -194,6 +195,21 @@ def _sequential_ends_soft(source: Script) -> ast.expr | None:
     built = source.named("Sequential", "SequentialCell")
     ends = [_ends_soft(c) for c in built if not any(p in built for p in source.above(c))]
     return ends[0] if ends and None not in ends else None  # of several networks, which is asked is not seen
+
+
+def _cell_double(source: Script) -> Finding | None:
+    """`Model(net, loss)` of MindSpore, whose loss takes raw scores, and the only cell ends in a softmax."""
+    cells = [m for m in source.modules if any(f in source.forwards for f in m.body)]
+    for call, loss in handed(source):
+        made = next((v for v in (loss, *flow(source).values(loss, 3)) if isinstance(v, ast.Call)), None)
+        kind = last_name(made.func).lower() if made is not None else ""
+        if kind not in _ON_LOGITS + _SUPPLEMENT or "mindspore" not in source.frameworks or len(cells) != 1:
+            continue
+        found = _model_ends_soft(source, cells[0])
+        if found is not None:
+            why = f"the model ends in softmax or sigmoid and {loss_name(kind)} applies its own"
+            return _of_both(source, found, call, why)
+    return None
 
 
 def _keras_double(source: Script) -> Finding | None:

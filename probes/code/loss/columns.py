@@ -23,8 +23,28 @@ _BROADCAST = (
 _KEEPS = (
     *("float", "double", "half", "long", "int", "to", "cuda", "cpu", "detach", "clone", "contiguous"),
     *("clamp", "clip", "exp", "log", "log1p", "sqrt", "abs", "sigmoid", "tanh", "relu", "softplus"),
-    *("type", "astype", "cast", "from_numpy", "tensor", "as_tensor", "asarray", "array", "Tensor"),
+    *(
+        "type",
+        "astype",
+        "cast",
+        "from_numpy",
+        "tensor",
+        "as_tensor",
+        "asarray",
+        "array",
+        "Tensor",
+        "Variable",
+    ),
+    *("FloatTensor", "constant"),
     *("asnumpy", "numpy", "clamp_min", "clamp_max", "clip_by_value"),
+)
+# weights and biases that a program draws itself: `torch.randn(2, 1)`, `np.zeros((k, 1))`; `torch.randn(1)`
+_DRAWN_COLUMN = re.compile(
+    r"\b(?:randn?|zeros|ones|empty|normal)\((?:size=)?\(?[\w.]+(?:\[\w+\])?, 1\)?"
+    r"(?:, (?:requires_grad|dtype|device)=|\))"
+)
+_DRAWN_ONE = re.compile(
+    r"\b(?:randn?|zeros|ones|empty|tensor)\(\(?\[?[\d.]+,?\]?\)?(?:, (?:requires_grad|dtype|device)=|\))"
 )
 _LIBRARIES = re.compile(
     r"^(?:torch|F|nn\.functional|torch\.nn\.functional|np|numpy|ops|tf|tf\.math|mint|ms\.ops|ms)$"
@@ -65,6 +85,17 @@ def _form(mine: Flow, node: ast.expr, depth: int) -> str:
         return ""
     if isinstance(node, ast.UnaryOp):
         return _form(mine, node.operand, depth - 1)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        numbers = [e.operand if isinstance(e, ast.UnaryOp) else e for e in node.elts]
+        plain_row = len(numbers) > 1 and all(
+            isinstance(e, ast.Constant) and isinstance(e.value, (int, float)) for e in numbers
+        )
+        return "row" if plain_row else ""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return "column" if _drawn(mine, node.right, _DRAWN_COLUMN) else ""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        if _drawn(mine, node.right, _DRAWN_ONE):
+            return _form(mine, node.left, depth - 1)
     if isinstance(node, ast.BinOp):
         sides = {f for p in (node.left, node.right) if (f := _form(mine, p, depth - 1))}
         plain = [p for p in (node.left, node.right) if isinstance(p, ast.Constant) or _scalar(p)]
@@ -178,6 +209,10 @@ def _call(mine: Flow, node: ast.Call, depth: int) -> str:
         axis = keyword(node, "dim") or keyword(node, "axis")
         told = unparse(axis) if axis is not None else (rest or [""])[0]
         return "column" if told in ("1", "-1") else ""
+    if name in ("matmul", "mm") and rest:
+        return "column" if _drawn(mine, node.args[-1], _DRAWN_COLUMN) else ""
+    if name in ("add", "add_") and rest and _drawn(mine, node.args[-1], _DRAWN_ONE):
+        return _form(mine, about, depth - 1)
     if name in _FLAT and rest in (["-1"], ["(-1,)"]):
         return "row"
     if name in _FLAT and rest in (["-1", "1"], ["(-1, 1)"]):
@@ -194,7 +229,26 @@ def _call(mine: Flow, node: ast.Call, depth: int) -> str:
         return "column" if made else ""
     if name in _KEEPS:
         return _form(mine, about, depth - 1)
-    return _layer(mine, node)
+    return _layer(mine, node) or _given_back(mine, node, depth)
+
+
+def _given_back(mine: Flow, node: ast.Call, depth: int) -> str:
+    """What the one function that is called, or the one forward method, gives back."""
+    called = mine.called(node)
+    ends = mine.given_back(called[0]) if len(called) == 1 else ()
+    return _form(mine, ends[0], depth - 1) if len(ends) == 1 else ""
+
+
+def _drawn(mine: Flow, node: ast.expr, shape: re.Pattern[str]) -> bool:
+    """Parameters that the program draws itself, all of this shape, whatever they are multiplied by."""
+    ends = [v for v in mine.values(node, 4) if v is not node]
+    if isinstance(node, ast.Attribute):  # `self.register_parameter("w", ...)`
+        ends += [
+            c.args[1]
+            for c in mine.source.named("register_parameter")
+            if len(c.args) == 2 and isinstance(c.args[0], ast.Constant) and c.args[0].value == node.attr
+        ]
+    return bool(ends) and all(shape.search(unparse(v)) for v in ends)
 
 
 def _number_of_sample(mine: Flow, node: ast.Name) -> str:

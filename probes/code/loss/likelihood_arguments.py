@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ...readers._tree import unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
@@ -143,3 +143,38 @@ def _logarithm_of(mine: Flow, base: ast.expr) -> str | None:
 
 
 __all__ = ["certain_weighs_most", "keras_rate_linear", "rate_of_wrong_kind", "target_for_variance"]
+
+
+_GRADIENTS = ("grad", "value_and_grad")
+
+
+def weights_left_out(source: Script) -> Finding | None:
+    """`grad(loss)` in JAX, where nothing that `loss` gives back is made of its first parameter.
+
+    `p = predict(params, x); return -sum(y * log(y))`: the gradients are zero, and no error tells.
+    """
+    if "jax" not in source.frameworks or source.loose:
+        return None
+    taken = [c.args[0] for c in source.named(*_GRADIENTS) if len(c.args) == 1 and not c.keywords]
+    asked = {n.id for n in taken if isinstance(n, ast.Name)}
+    for function in source.of(ast.FunctionDef):
+        names = [a.arg for a in function.args.args]
+        if function.name not in asked or not names or function.args.vararg:
+            continue
+        made = {names[0]}
+        body = [
+            n for n in ast.walk(function) if isinstance(n, (ast.Assign, ast.AugAssign, ast.For, ast.With))
+        ]
+        for _ in range(len(body)):
+            for node in body:
+                if made & names_in(node):
+                    made |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not _reads(n)}
+        inner = [n for n in function.body if isinstance(n, (ast.FunctionDef, ast.If, ast.Try))]
+        ends = [n for n in of(function, ast.Return) if isinstance(n, ast.Return) and n.value is not None]
+        if ends and not inner and not any(made & names_in(n) for n in ends):
+            return at(source, ends[0], f"nothing of `{names[0]}` is in what is minimised: no weight moves it")
+    return None
+
+
+def _reads(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)

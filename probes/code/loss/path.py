@@ -61,7 +61,7 @@ from .meant_cuts import (
     takes_part,
 )
 from .policy import ratio_cut_off
-from .quiet_runs import trained_without_gradients
+from .quiet_runs import output_always_cut, trained_without_gradients
 from .taken_uncut import taken_uncut
 
 
@@ -87,6 +87,7 @@ def gradient_path_cut(view: View) -> Finding:
         drawn_without_slope,
         layer_cut_off,
         generator_cut_off,
+        output_always_cut,
         penalty_without_slope,
         ratio_cut_off,
         shows("unreached", "reaches-nothing"),

@@ -135,3 +135,32 @@ def _copied_outputs(source: Script, function: Function | None) -> ast.AST | None
                     ):
                         return value
     return None
+
+
+def output_always_cut(source: Script) -> Finding | None:
+    """`fake = generator(z).detach()`, and the step of the generator scores the same `fake`.
+
+    A network that an optimizer of its own holds, all of whose runs beside a `backward` are cut off where
+    they are made: it gets no gradient at all.
+    """
+    if len(source.backwards) < 2 or len(source.optimizer_calls) < 2 or source.loose:
+        return None
+    around = {id(p) for b in source.backwards for p in source.loops_around(b)}
+    for handed in source.optimizer_calls:
+        holder = handed.args[0] if len(handed.args) else None
+        if not isinstance(holder, ast.Call) or last_name(holder.func) != "parameters" or not around:
+            continue
+        name = unparse(holder.func.value) if isinstance(holder.func, ast.Attribute) else ""
+        runs = [c for c in source.calls if unparse(c.func) == name]
+        runs = [c for c in runs if any(id(p) in around for p in source.loops_around(c))]
+        if runs and all(_cut_where_made(source, c) for c in runs):
+            return at(source, runs[0], f"`{name}` is cut off here from all that its optimizer steps by")
+    return None
+
+
+def _cut_where_made(source: Script, run: ast.Call) -> bool:
+    parent = source.parents.get(run)
+    if isinstance(parent, ast.Attribute) and parent.attr in ("detach", "data"):
+        return True
+    blocks = [i.context_expr for p in source.above(run) if isinstance(p, ast.With) for i in p.items]
+    return any(isinstance(c, ast.Call) and last_name(c.func) in _QUIET for c in blocks)

@@ -55,7 +55,7 @@ def unsafe_math_met(view: View, grew: float = 10.0) -> Finding:
 def _unsafe_math(source: Script) -> Finding | None:
     scopes: list[ast.AST] = list(source.forwards)
     scopes += [n for n in source.of(ast.FunctionDef) if "loss" in n.name.lower() or n in makers(source)]
-    scopes += [n for n in source.of(ast.Lambda) if _is_criterion(source, n)]
+    scopes += [n for n in source.of(ast.Lambda) if _is_criterion(source, n) or _is_layer(source, n)]
     seen = None
     for scope in scopes:
         for node in of(scope, ast.Call):
@@ -273,6 +273,12 @@ def _is_criterion(source: Script, node: ast.Lambda) -> bool:
     parent = source.parents.get(node)
     names = [unparse(t).lower() for t in parent.targets] if isinstance(parent, ast.Assign) else []
     return any(w in n for n in names for w in ("loss", "crit"))
+
+
+def _is_layer(source: Script, node: ast.Lambda) -> bool:
+    """`Lambda(lambda t: K.sqrt(t))` of Keras"""
+    parent = source.parents.get(node)
+    return isinstance(parent, ast.Call) and last_name(parent.func) == "Lambda"
 
 
 def _floored(node: ast.expr) -> bool:

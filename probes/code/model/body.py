@@ -8,6 +8,7 @@ import re
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...scripts.flow import flow
 from ...scripts.learning import taken
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, extractor, first, ok
@@ -216,6 +217,9 @@ def _bn_momentum(source: Script) -> Finding | None:
     of_new = source.frameworks == ("pytorch",)  # in MindSpore it is the weight of the old average
     for call in calls:
         momentum = keyword(call, "momentum") or (call.args[2] if len(call.args) > 2 else None)
+        if isinstance(momentum, ast.Name):  # `momentum = 0.99` above
+            ends = flow(source).values(momentum, 3)
+            momentum = ends[0] if len(ends) == 1 else momentum
         if isinstance(momentum, ast.Constant) and isinstance(momentum.value, (int, float)):
             share = momentum.value if of_new else 1.0 - momentum.value
             if 0.5 < share < 1 or (of_new and share == 0):  # at 1 the batch in hand is meant to count alone

@@ -38,6 +38,9 @@ def new_state_dropped(source: Script) -> Finding | None:
     """
     if "jax" not in source.frameworks or source.loose:
         return None
+    for alone in source.of(ast.Expr):
+        if isinstance(alone.value, ast.Call) and last_name(alone.value.func) in _UPDATES:
+            return at(source, alone, "what this step makes of the weights is dropped")
     for made in source.of(ast.Assign):
         step, kept = made.value, made.targets[0]
         if isinstance(step, ast.Call) and last_name(step.func) in _UPDATES and isinstance(kept, ast.Name):

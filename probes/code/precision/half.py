@@ -209,6 +209,7 @@ def _half_unscaled(source: Script, fp16: bool, engine: bool | None = None) -> Fi
     half += [
         c for c in source.named("to") if "torch.float16" in unparse(c) and "model" in source.owner(c).lower()
     ]
+    half += _loaded_in_half(source)
     if not fp16:
         half = [c for c in half if not off_by_default(source, c)]
     half = [c for c in half if last_name(c.func) != "autocast" or not is_evaluation(source, c)]
@@ -224,6 +225,26 @@ def _half_unscaled(source: Script, fp16: bool, engine: bool | None = None) -> Fi
     if "loss_scale" in source.text or imports_locals(source) or _scaled_by_hand(source):
         return None
     return at(source, half[0], "fp16 training without a gradient scaler: small gradients become zero")
+
+
+def _loaded_in_half(source: Script) -> list[ast.Call]:
+    """`model = AutoModel.from_pretrained(name, torch_dtype=torch.float16)`, whose weights are then trained.
+
+    Left aside: adapters, which are kept in fp32, and models that no optimizer gets.
+    """
+    found = []
+    for call in source.named("from_pretrained"):
+        given = keyword(call, "torch_dtype") or keyword(call, "dtype")
+        if given is None or not re.fullmatch(
+            r"torch\.float16|torch\.half|'(?:float16|half)'", unparse(given)
+        ):
+            continue
+        statement = source.statement(call)
+        name = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        handed = [unparse(a) for c in source.optimizer_calls for a in c.args[:1]]
+        if name and any(h.startswith(f"{name}.parameters") for h in handed) and "peft" not in source.code:
+            found.append(call)
+    return found
 
 
 def _makes_module(source: Script, half: ast.Call) -> bool:

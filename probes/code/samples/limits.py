@@ -15,7 +15,7 @@ from ..shared.checks import at, first, ok
 from ..shared.sides import either, given, literal, setting, side
 from .few import few_batches, few_by_setting, few_in_a_call, meant, small
 from .few_drawn import few_at_random, few_drawn, read_short, returned_in_first_round
-from .one_batch import one_batch_kept
+from .one_batch import begun_again, one_batch_kept
 from .shares import few_of_all
 
 _JOINS = ("concat", "concatenate", "append", "cat", "vstack", "ConcatDataset", "extend")
@@ -36,6 +36,7 @@ def training_data_cut(view: View, *, few: int, batches: int) -> Finding:
         *(few_drawn, returned_in_first_round),
         lambda s: read_short(s, few),
         one_batch_kept,
+        begun_again,
         lambda s: few_at_random(s, few),
         shows("mostly-unread"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import names_in, of
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -38,6 +38,30 @@ def one_batch_kept(source: Script) -> Finding | None:
                 continue
             if _trained_on(source, call, loops) and not _goes_over(source, inner.args[0]):
                 return at(source, call, "one batch is drawn here, and trained on again and again")
+    return None
+
+
+def begun_again(source: Script) -> Finding | None:
+    """`while True: i = 0; yield x[i:i + n], y[i:i + n]; i += n`: each round begins at the first sample.
+
+    What is counted up is set back at the top of the endless loop that gives one batch in a round.
+    """
+    for loop in (n for n in source.of(ast.While) if isinstance(n, ast.While)):
+        gives = [n for n in of(loop, ast.Yield) if source.loops_around(n)[:1] == [loop]]
+        if not gives or not (isinstance(loop.test, ast.Constant) and loop.test.value):
+            continue
+        starts: dict[str, ast.stmt] = {}
+        for statement in loop.body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+                starts |= {t.id: statement for t in statement.targets if isinstance(t, ast.Name)}
+            if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+                begun = starts.get(statement.target.id)
+                cuts = [n for n in of(loop, ast.Slice) if isinstance(n, ast.Slice) and n.lower is not None]
+                named = any(unparse(n.lower) == statement.target.id for n in cuts if n.lower is not None)
+                if begun is not None and named and begun.lineno < gives[0].lineno < statement.lineno:
+                    return at(
+                        source, begun, "each round begins at the first sample again: one batch is given"
+                    )
     return None
 
 

@@ -30,6 +30,7 @@ from ..shared.roles import (
     trains,
 )
 from ..shared.sides import words
+from ..tensorflow.generators import generators_apart
 from .fit_apart import fit_apart
 from .flags import labelled_by_switch
 from .handed_apart import setting_left_out
@@ -59,6 +60,7 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
         _labels_apart,
         _mask_left_out,
         _exchanged,
+        _generators_apart,
     )
 
     def check(source: Script) -> Finding | None:
@@ -74,6 +76,10 @@ def _labels_apart(source: Script, labels: bool) -> Finding | None:
 
 def _mask_left_out(source: Script, labels: bool) -> Finding | None:
     return None if labels else mask_left_out(source)
+
+
+def _generators_apart(source: Script, labels: bool) -> Finding | None:
+    return None if labels else generators_apart(source)
 
 
 def _exchanged(source: Script, labels: bool) -> Finding | None:

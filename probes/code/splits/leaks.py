@@ -66,7 +66,6 @@ def training_sees_evaluation(view: View) -> Finding:
         check(view)
         for check in (
             held_out_in_training,
-            _fitted_and_learnt,
             selected_on_test,
             all_columns_are_inputs,
             target_is_input,
@@ -77,7 +76,8 @@ def training_sees_evaluation(view: View) -> Finding:
     )
 
 
-def _fitted_and_learnt(view: View) -> Finding:
+@probe()
+def fitted_and_learnt(view: View) -> Finding:
     """Figures of held-out samples make an evaluation a little better, and never one that stands still."""
     held = view.run.series.get("eval/loss")
     still = held is not None and len(held) > 2 and float(np.ptp(held.values)) == 0.0

@@ -50,19 +50,19 @@ with tf.Session() as sess:
         for bx, by in batches:
             sess.run(train_op, feed_dict={x: bx, y: by})
 """
-SEES, ZERO, TERM = "script-training-sees-evaluation", "script-zero-init", "script-loss-term-subtracted"
+LEARNS, ZERO, TERM = "script-learns-from-held-out", "script-zero-init", "script-loss-term-subtracted"
 MEDIANS = "medians = train_df[numeric].median()"
 DRAWN = "tf.truncated_normal_initializer(stddev=0.1)"
 ONE = 'last = weight_variable([32, 7], "last")'
 CASES = [
-    (SEES, TABLE, MEDIANS, "medians = df[numeric].median()", True),
-    (SEES, TABLE, MEDIANS, "medians = df[['price', 'weight']].mean()", True),
-    (SEES, TABLE, MEDIANS, MEDIANS + "\nprint(df[numeric].median())", False),
-    (SEES, TABLE, MEDIANS, MEDIANS + "\nmost = df[numeric].max()\nprint(most)", False),
-    (SEES, TABLE, ".fit(train_df[numeric]", ".fit(df[numeric]", True),
-    (SEES, TABLE, ".fit(train_df[numeric].fillna(medians))", ".fit(df[numeric].to_numpy())", True),
-    (SEES, TABLE, ".fit(train_df[numeric]", ".fit(train_df[numeric].copy()", False),
-    (SEES, TABLE, MEDIANS, "df = train_df\nmedians = df[numeric].median()", False),
+    (LEARNS, TABLE, MEDIANS, "medians = df[numeric].median()", True),
+    (LEARNS, TABLE, MEDIANS, "medians = df[['price', 'weight']].mean()", True),
+    (LEARNS, TABLE, MEDIANS, MEDIANS + "\nprint(df[numeric].median())", False),
+    (LEARNS, TABLE, MEDIANS, MEDIANS + "\nmost = df[numeric].max()\nprint(most)", False),
+    (LEARNS, TABLE, ".fit(train_df[numeric]", ".fit(df[numeric]", True),
+    (LEARNS, TABLE, ".fit(train_df[numeric].fillna(medians))", ".fit(df[numeric].to_numpy())", True),
+    (LEARNS, TABLE, ".fit(train_df[numeric]", ".fit(train_df[numeric].copy()", False),
+    (LEARNS, TABLE, MEDIANS, "df = train_df\nmedians = df[numeric].median()", False),
     (ZERO, TABLE, '"he_normal"', "keras.initializers.Constant(0.01)", True),
     (ZERO, TABLE, '"he_normal"', "keras.initializers.Ones()", True),
     (ZERO, TABLE, '"he_normal"', 'keras.initializers.Constant(0.01) if False else "he_normal"', False),
@@ -94,5 +94,5 @@ def test_one_weight_of_a_linear_model_may_be_zero() -> None:
 
 def test_unknown() -> None:
     """Scripts without the construct say nothing."""
-    for symptom in (SEES, TERM):
+    for symptom in (LEARNS, TERM):
         assert state(symptom, "import tensorflow as tf\n") == "unknown"

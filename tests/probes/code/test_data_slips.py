@@ -569,7 +569,7 @@ CASES = [
         MASKED.format("(l1_loss(net(x), y) * m).sum() / m.sum()"),
     ),
     (
-        "script-training-sees-evaluation",
+        "script-learns-from-held-out",
         CONCAT.format("pd.concat([tr[num], va[num]])"),
         CONCAT.format("tr[num]"),
     ),

@@ -156,7 +156,7 @@ CASES = [
     ),
     ("script-metric-miscounts", TAPE, "tf.abs(tf.one_hot(y, 9) - p)", "tf.one_hot(y, 9) - p"),
     ("script-scaling-unused", FIT, "norm.adapt(x_train)\n", ""),
-    ("script-training-sees-evaluation", FIT.replace(PARTED, PARTS), "adapt(rows[train_rows])", "adapt(rows)"),
+    ("script-learns-from-held-out", FIT.replace(PARTED, PARTS), "adapt(rows[train_rows])", "adapt(rows)"),
     ("script-clip-without-effect", FIT, "clipnorm=1.0", "clipnorm=1e7"),
     ("script-clip-without-effect", TAPE, "(grads, 2.0)", "(grads, 1e5)"),
     ("script-order-fixed", FIT, "shuffle=True", "shuffle=False"),
