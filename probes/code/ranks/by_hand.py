@@ -20,11 +20,16 @@ _WORLD = re.compile(
 )
 
 
+def of_libraries(source: Script, *names: str) -> list[ast.Call]:
+    """Calls by these names, but for functions of the script's own: its `prepare(images)` wraps no model."""
+    own = flow(source).functions
+    return [c for c in source.named(*names) if not (isinstance(c.func, ast.Name) and c.func.id in own)]
+
+
 def weights_sent(source: Script) -> list[ast.Call]:
     """Calls that send parameters to all processes, but for buffers alone and what nothing calls."""
-    sent = [c for c in source.named("broadcast", "broadcast_coalesced", "_broadcast_coalesced") if c.args]
-    own = flow(source).functions
-    sent = [c for c in sent if not (isinstance(c.func, ast.Name) and c.func.id in own)]
+    sent = of_libraries(source, "broadcast", "broadcast_coalesced", "_broadcast_coalesced")
+    sent = [c for c in sent if c.args]
     return [c for c in sent if not _idle(source, c) and not _of_buffers(source, c)]
 
 
@@ -52,7 +57,7 @@ _FLAT = ("cat", "_flatten_dense_tensors", "flatten_dense_tensors", "parameters_t
 
 def _reduced(source: Script) -> list[ast.Call]:
     """Calls that add up gradients of all processes, written out: `dist.all_reduce(p.grad)`."""
-    if source.named(*_WRAPPERS) or "pytorch" not in source.frameworks or source.loose:
+    if of_libraries(source, *_WRAPPERS) or "pytorch" not in source.frameworks or source.loose:
         return []
     return [c for c in source.named("all_reduce") if c.args and _of_gradients(source, c)]
 

@@ -20,7 +20,7 @@ from ..shared.uses import never_run
 from ..tensorflow.tape_steps import outside_scope
 from ..trainers.deepspeed import every_rank_reads_all
 from ..trainers.lightning_settings import told_not_to_share
-from .by_hand import order_by_rank, reduced_after_step, weights_sent
+from .by_hand import of_libraries, order_by_rank, reduced_after_step, weights_sent
 from .replicas import (
     apart_after_wrapping,
     drawn_by_rank_on_mindspore,
@@ -209,7 +209,7 @@ def _no_sync(source: Script) -> Finding | None:
         "initialize",
         "prepare",
     )
-    joined = [c for c in source.named(*names) if not _is_metric_reduce(source, c)]
+    joined = [c for c in of_libraries(source, *names) if not _is_metric_reduce(source, c)]
     unused = [c for c in joined if never_run(source, c)]
     if unused and len(unused) == len(joined):
         return at(
@@ -359,8 +359,8 @@ def _seed_by_rank(source: Script) -> Finding | None:
     seeds = [c for c in source.named("manual_seed", "set_seed", "seed") if c.args]
     if not seeds or not source.named("init_process_group"):
         return None
-    joined = source.named("DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "prepare")
-    joined = (*joined, *weights_sent(source))
+    names = ("DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "prepare")
+    joined = [*of_libraries(source, *names), *weights_sent(source)]
     drawn = [c for c in seeds if not re.search(r"random$|^(?:np|ds|config)\b", source.owner(c))]
     ranked = [c for c in drawn if "rank" in unparse(c.args[0]).lower()]
     if ranked and not joined:

@@ -14,6 +14,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, is_false_node
 from ..shared.gates import gate
 from ..shared.sides import side
+from .by_hand import of_libraries
 
 
 def sampler_keeps_order(source: Script) -> Finding | None:
@@ -75,7 +76,9 @@ def each_process_reads_all(source: Script) -> Finding | None:
 
     Left aside: data that were made with the rank or as a stream, and samplers of any kind.
     """
-    if source.loose or not source.named(*_WRAPPERS) or source.named("prepare", "use_distributed_sampler"):
+    if source.loose or not source.named(*_WRAPPERS):
+        return None
+    if of_libraries(source, "prepare", "use_distributed_sampler"):
         return None
     for call in taken(source):
         for loop in source.loops_around(call)[:1]:

@@ -14,7 +14,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.checks import at
+from ..shared.checks import at, extractor
 from ..shared.sides import side
 from ..shared.uses import in_full
 
@@ -156,7 +156,8 @@ def _seeded_elsewhere(source: Script) -> bool:
 def sampler_apart(source: Script) -> Finding | None:
     """`DistributedSampler(rows, seed=seed + rank)`: processes cut their parts out of different orders.
 
-    And `DistributedSampler(rows, 1, 0)` of a model whose gradients several processes exchange.
+    And `DistributedSampler(rows, 1, 0)` of a model whose gradients several processes exchange, and parts for
+    more or fewer processes than are started.
     """
     wrapped = source.named("DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel")
     for call in source.named("DistributedSampler"):
@@ -173,7 +174,25 @@ def sampler_apart(source: Script) -> Finding | None:
                 return at(
                     source, call, "every process reads all of the data: this sampler knows of one alone"
                 )
+        made, started = _figure(source, parts), _processes(source)
+        told = isinstance(parts, ast.Constant)  # a setting of its own may be given otherwise
+        if not alone and told and made and started and started > 1 and made != started:
+            return at(source, call, f"the data are cut for {made} processes, and {started} are started")
     return None
+
+
+def _processes(source: Script) -> int | None:
+    """How many processes are started, where the script says so and in one way."""
+    said = [keyword(c, "world_size") for c in source.named("init_process_group")]
+    said += [keyword(c, "nprocs") for c in source.named("spawn")]
+    known = {_figure(source, s) for s in said if s is not None}
+    return known.pop() if len(known) == 1 else None
+
+
+def _figure(source: Script, node: ast.expr | None) -> int | None:
+    """A whole number that an expression comes to."""
+    told, value, _ = extractor(source).value(node) if node is not None else (False, None, None)
+    return value if told and type(value) is int else None
 
 
 def shared_in_evaluation_only(source: Script) -> Finding | None:

@@ -140,7 +140,7 @@ def _kept(owner: ast.ClassDef) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _reads(source: Script, node: ast.Attribute | ast.Constant) -> bool:
-    if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load) or _is_method(node):
+    if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load) or _is_method(source, node):
         return False
     return unparse(node.value) == "self" or not _stored(source, node)
 
@@ -157,9 +157,11 @@ def _stored(source: Script, node: ast.AST) -> bool:
     return False
 
 
-def _is_method(node: ast.Attribute) -> bool:
-    """`x.std`, where x is no `self`: most often the method of an array."""
-    return unparse(node.value) != "self" and node.attr in ("std", "mean")
+def _is_method(source: Script, node: ast.Attribute) -> bool:
+    """`x.std()`, where x is no `self`: most often the method of an array."""
+    above = source.parents.get(node)
+    called = isinstance(above, ast.Call) and above.func is node
+    return called and unparse(node.value) != "self" and node.attr in ("std", "mean")
 
 
 def _under_key(owner: ast.ClassDef) -> bool:

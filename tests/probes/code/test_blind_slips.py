@@ -215,6 +215,24 @@ def test_a_shared_loader_divides() -> None:
     )
 
 
+@pytest.mark.parametrize(("cut", "found"), [("8", True), ("2", False), ("WORLD", False)])
+def test_parts_for_other_processes_than_are_started(cut: str, found: bool) -> None:
+    """A sampler copied from a larger machine: most samples are never seen."""
+    text = DDP.replace("DistributedSampler(ds)", f"DistributedSampler(ds, num_replicas={cut}, rank=rank)")
+    group = "WORLD = 2\ntorch.distributed.init_process_group('gloo', rank=rank, world_size=WORLD)\nds ="
+    assert (state("script-same-shard", text.replace("ds =", group, 1)) == P) is found
+
+
+@pytest.mark.parametrize("helper", ["", "def prepare(images):\n    return images / 255\n"])
+def test_a_helper_of_its_own_wraps_no_model(helper: str) -> None:
+    """`prepare` is Accelerate's word for a wrapped model; a script may call its scaling so."""
+    text = helper + DDP.replace("model = DDP(make())", "torch.manual_seed(3 + rank)\nmodel = make()")
+    text = text.replace("ds =", "torch.distributed.init_process_group('gloo', rank=rank)\nds =", 1)
+    if helper:
+        text = text.replace("model(x)", "model(prepare(x))")
+    assert state("script-seed-by-rank", text) == P
+
+
 def test_turned_layers_are_right() -> None:
     turned = LAYERS.replace(
         "nn.TransformerEncoderLayer(d, 4, batch_first=True)", "nn.TransformerEncoderLayer(d, 4)"

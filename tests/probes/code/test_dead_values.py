@@ -232,6 +232,32 @@ def test_figures_that_are_handed_on_whole() -> None:
     assert state(probe, text.replace("USE", "Resize(8, 8)")) == P
 
 
+@pytest.mark.parametrize(
+    ("used", "found"), [("(x - self.mel.mean) / self.mel.std", False), ("self.mel(x)", True)]
+)
+def test_figures_that_another_class_divides_by(used: str, found: bool) -> None:
+    """`self.mel.std` that nobody calls is no method of an array."""
+    text = f"""
+import torch
+class Mel:
+    def __init__(self):
+        self.mean, self.std = -1.0, 2.0
+    def __call__(self, wave):
+        return torch.log(wave)
+class Clips:
+    def __init__(self):
+        self.mel = Mel()
+    def __getitem__(self, i):
+        x = self.waves[i]
+        return {used}
+for x, y in Clips():
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+    assert (state("script-scaling-unused", text) == P) is found
+
+
 TWO = """
 import torch
 from torch import nn
