@@ -44,6 +44,7 @@ _JUDGES = (
     rates.same_in_every_epoch,
     rows.labels_apart,
     rows.mostly_unread,
+    rows.moved_on_one_side,
     rows.one_scale_for_columns,
     rows.parts_overlap,
     rows.scaled_apart,

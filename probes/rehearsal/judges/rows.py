@@ -321,6 +321,44 @@ def labels_apart(machine: Machine) -> Iterator[Verdict]:
         )
 
 
+def moved_on_one_side(machine: Machine) -> Iterator[Verdict]:
+    """Labels that are some rows further on than their samples in training alone, or in evaluation alone."""
+    learnt = taught(machine)
+    sides: dict[frozenset[str], tuple[set[int | None], set[int | None]]] = {}
+    places: dict[frozenset[str], Met] = {}
+    for met in machine.met:
+        asks = [machine.asks[n] for n in met.asked if n in machine.asks]
+        held = bool(asks) and not any(a.graph or a.guessed or a.net.home for a in asks)
+        mine = bool(met.asked & learnt)
+        if met.guessed or not (mine or held):
+            continue
+        key = frozenset(fields(met.data))
+        sides.setdefault(key, (set(), set()))[not mine].add(_further_on(met))
+        if not mine:
+            places[key] = met
+    for key, (one, other) in sides.items():
+        if (
+            len(one) == len(other) == 1
+            and one != other
+            and not any(d is None or abs(d) > FEW_ROWS for d in one | other)
+        ):
+            yield Verdict(
+                "labels-apart",
+                places[key].node,
+                "labels stand some rows further on than their samples on one side",
+            )
+            return
+
+
+FEW_ROWS = 3  # that labels are further on by a slip
+
+
+def _further_on(met: Met) -> int | None:
+    """How many rows further on than its sample each label is taken; None where that differs."""
+    apart = set((np.asarray(met.data.rows) - met.rows).tolist())
+    return int(apart.pop()) if len(apart) == 1 else None
+
+
 def _alike(met: Met) -> bool:
     return met.data.rows is not None and np.array_equal(met.rows, met.data.rows)
 

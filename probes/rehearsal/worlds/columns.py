@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...script_diff.vocabulary import word_set
-from ..libraries import Call, method
+from ..libraries import Call, function, method
 from ..values import Maybe, Routine, Series, Tensor, Unknown
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _ORDERED = re.compile(r"(?i)date|time|year|month|week|day|stamp|hour|season|step|epoch|order|(?:^|_)ts$")
 BANDS = 8  # constants of a column that get rows of their own
+GROUPS = 10  # values of a column that a program asks for: patients, speakers
+FIRST_GROUP = 7_000_000  # the first of these values; those of another column are others
 _FIRST = 0.7  # where the first threshold of a column lies
 
 
@@ -34,15 +36,26 @@ class Column:
         seed = sum(ord(c) * (i + 1) for i, c in enumerate(name))
         random = np.random.default_rng(seed)
         order = np.arange(rows) if _ORDERED.search(name) else random.permutation(rows)
+        self.name = name
         self.place = np.empty(rows)
         self.place[order] = (np.arange(rows) + 0.5) / max(rows, 1)
         self.band = random.permutation(rows) % BANDS
         self.equal: dict[Any, int] = {}
         self.cuts: dict[Any, float] = {}
         self.key = ""
+        self.groups = FIRST_GROUP + np.arange(GROUPS)  # its values, where a program asks which there are
+        self.group = random.permutation(rows) % GROUPS
+
+    def is_among(self, values: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
+        """Which rows have one of these of its values; None where they are none of its own."""
+        if not np.isin(values, self.groups).all():
+            return None
+        return np.isin(self.groups[self.group[rows]], values)
 
     def is_equal(self, value: Any, rows: np.ndarray) -> np.ndarray | None:
         """Which rows have a value; None where there are too many values."""
+        if isinstance(value, int) and value >= FIRST_GROUP:
+            return self.is_among(np.asarray([value]), rows)
         if self.cuts:
             return None
         if isinstance(value, (bool, np.bool_)):
@@ -78,6 +91,7 @@ def column_of(machine: Machine, held: Series) -> Column | None:
     made = machine.columns.get((held.table, root))
     if made is None:
         made = machine.columns[held.table, root] = Column(root, machine.tables[held.table][1])
+        made.groups += GROUPS * len(machine.columns)
         made.key = held.key
     return made if made.key == held.key else None
 
@@ -155,12 +169,70 @@ def _condition(call: Call) -> Any:
             return low
         return low.like()
     values = call.given[0] if call.given else ()
+    if (known := among(call.machine, held, values)) is not None:
+        return known
     made = held.like(done=("mask",), by=held.by | {held.key.partition("|")[0]})
     if isinstance(values, (list, tuple, set, frozenset)) and values:
         parts = [mask(call.machine, held, ast.Eq, v).number for v in values]
         if all(isinstance(p, np.ndarray) for p in parts):
             made.number = np.any(parts, axis=0)
     return made
+
+
+def whole_column(machine: Machine, held: Any) -> Column | None:
+    """The column of a table, or the array of a file, that a tensor is; None where its rows are not known."""
+    if not isinstance(held, Tensor) or held.rows is None or held.vague or held.asked or held.deps:
+        return None
+    if held.table <= 0 or held.table not in machine.tables or machine.sampling or not held.held:
+        return None
+    if isinstance(held, Series):
+        return column_of(machine, held)
+    if any(done not in _AS_IT_IS for done in held.done):
+        return None
+    named = Series(key="+".join(sorted(held.held)))
+    named.become(held)
+    return column_of(machine, named)
+
+
+_AS_IT_IS = word_set(
+    "astype to_numpy numpy tolist array asarray copy part split load values reset_index squeeze"
+)
+
+
+def values_of(machine: Machine, held: Any) -> Tensor | None:
+    """The values of a column, each once."""
+    column = whole_column(machine, held)
+    if column is None or len(held.rows) < machine.tables[held.table][1]:
+        return None
+    return Tensor(number=column.groups.copy(), done=("unique",))
+
+
+def among(machine: Machine, held: Any, values: Any) -> Tensor | None:
+    """Which rows of a column have one of some of its values, which the program asked for before."""
+    given = values.number if isinstance(values, Tensor) and values.rows is None else values
+    if isinstance(given, (list, tuple, set, frozenset)) and all(isinstance(v, int) for v in given):
+        given = np.asarray(sorted(given), dtype=int)
+    if not isinstance(given, np.ndarray) or not given.size or given.dtype.kind != "i":
+        return None
+    if given.min() < FIRST_GROUP or (column := whole_column(machine, held)) is None:
+        return None
+    number = column.is_among(given, held.rows)
+    root = column.name
+    return None if number is None else held.like(done=("mask",), by=held.by | {root}, number=number)
+
+
+@function("unique", "isin", "in1d", of=("numpy.", "torch.", "pandas."))
+def _values_and_members(call: Call) -> Any:
+    known = None
+    if call.callee.last == "unique" and len(call.given) == 1 and not call.named:
+        known = values_of(call.machine, call.given[0])
+    elif call.callee.last != "unique" and len(call.given) == 2 and not call.named:
+        known = among(call.machine, *call.given)
+    if known is not None:
+        return known
+    from .tensors import anything
+
+    return anything(call.machine, call.callee.last, call.given, call.named, call.node)
 
 
 # what leaves the values of a column what they are
@@ -220,6 +292,8 @@ def _quantile(call: Call) -> Any:
 
 @method(Series, "unique", "nunique", "value_counts", "mode", "drop_duplicates")
 def _values_of(call: Call) -> Any:
+    if call.callee.name == "unique" and (made := values_of(call.machine, call.callee.owner)) is not None:
+        return made
     return Unknown(f"{call.callee.name} of {call.callee.owner.key} {getattr(call.node, 'lineno', 0)}")
 
 

@@ -169,7 +169,13 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
             if machine.numbers is not None and found[0].number is None and name in _STANDARD:
                 made.number = _STANDARD[name]
                 return made
-    if made.rows is not None and not _within_rows(machine, made):
+    if (
+        name == "roll"
+        and len(found) == 1
+        and (rolled := _rolled(machine, found[0], given, named)) is not None
+    ):
+        made.rows = rolled
+    elif made.rows is not None and not _within_rows(machine, made):
         made.mixed = made.mixed or name in MOVES
         made.vague = made.vague or (name in PICKS and not along(given[:0], named))
     if name in _WITH_NUMBERS and len(found) <= 200:
@@ -188,6 +194,17 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
             return tuple(made.like(number=n) for n in number)
         made.number = number
     return made
+
+
+def _rolled(machine: Machine, held: Tensor, given: list[Any], named: Named) -> np.ndarray | None:
+    """The rows of an array of samples that is rolled along them; None where it is another matter."""
+    values = dict(zip(("a", "shift", "axis"), given, strict=False)) | named
+    shift, axis = values.get("shift", values.get("shifts")), values.get("axis", values.get("dims"))
+    if not isinstance(shift, int) or axis not in (None, 0):
+        return None
+    if held.rows is None or held.table <= 0 or machine.sampling or _within_rows(machine, held):
+        return None
+    return np.roll(held.rows, shift)
 
 
 def _within_rows(machine: Machine, held: Tensor) -> bool:

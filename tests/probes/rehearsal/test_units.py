@@ -125,3 +125,51 @@ for epoch in range(5):
     both = ("        if self.train:\n            x = mask(x)\n", "        x = mask(x)\n")
     assert "augmented-scored" not in told(text=text)
     assert "augmented-scored" in told(both, text=text)
+
+
+PEOPLE = """
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+arc = np.load("beats.npz")
+x, y, who = arc["signal"], arc["kind"], arc["who"]
+
+def part(name):
+    people = np.unique(who)
+    np.random.default_rng(5).shuffle(people)
+    n = len(people) // 5
+    held, last = np.isin(who, people[:n]), np.isin(who, people[n : 2 * n])
+    rows = {"train": ~(held | last), "val": held, "test": last}[name]
+    return TensorDataset(torch.tensor(x[rows]), torch.tensor(y[rows]))
+
+train = DataLoader(part("train"), 16, shuffle=True)
+val = DataLoader(part("val"), 16)
+net = nn.Sequential(nn.Linear(60, 16), nn.ReLU(), nn.Linear(16, 5))
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(8):
+    for u, v in train:
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(u), v).backward()
+        opt.step()
+    hits = 0
+    with torch.no_grad():
+        for u, v in val:
+            hits += (net(u).argmax(1) == v).sum().item()
+    print("val acc", hits / len(val.dataset))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("~(held | last)", "~last", "scored-rows-taught"),
+        ("default_rng(5)", "default_rng()", "scored-rows-taught"),  # other people for each part
+        ("torch.tensor(y[rows])", "torch.tensor(np.roll(y[rows], 1))", "labels-apart"),
+        ("", "", ""),
+        ("default_rng(5)", "default_rng(seed)", ""),
+    ],
+)
+def test_parts_by_people(old: str, new: str, kind: str) -> None:
+    judged = {"scored-rows-taught", "labels-apart", "scores-training-rows"}
+    assert told((old, new), text=PEOPLE) & judged == ({kind} if kind else set())
