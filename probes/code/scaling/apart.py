@@ -38,7 +38,7 @@ def scaled_apart(view: View) -> Finding:
             one_part_left,
             read_by_other_settings,
             columns_in_another_order,
-            shows("scaled-apart", "scaled-one-side"),
+            shows("scaled-apart", "scaled-one-side", "held-out-changed"),
         ),
         "the scripts scale no inputs by split",
     )

@@ -10,6 +10,7 @@ from functools import lru_cache
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
@@ -37,7 +38,7 @@ def held_out_end(view: View) -> Finding:
 
     False positive: how far a model reaches beyond what it learned from is what is asked.
     """
-    check = either(_by_rank, _last_groups, _last_classes, _beyond, _cut_apart)
+    check = either(_by_rank, _last_groups, _last_classes, _beyond, shows("held-out-by-label"), _cut_apart)
     return first(view, check, "the scripts cut off no held-out samples of their own")
 
 

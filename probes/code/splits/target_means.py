@@ -52,9 +52,21 @@ def means_of_own_target(source: Script) -> Finding | None:
     return _whole_in_folds(source, targets)
 
 
+_TRUTH = re.compile(r"(?i)^(?:self\.)?(?:y|targets?)(?:_(?:train|tr|fit|all|full))?$")
+
+
 def _targets(source: Script) -> set[str]:
-    """What names the target's column: it is split by, scored, or called so."""
+    """What names the target's column: it is split by, scored, called so, or what `y` is made of."""
     found: set[str] = set()
+    for made in source.of(ast.Assign):
+        for part in of(made.value, ast.Subscript) if _TRUTH.match(unparse(made.targets[0])) else ():
+            several = part.slice.elts if isinstance(part.slice, ast.List) else [part.slice]
+            if (
+                len(several) == 1
+                and isinstance(several[0], ast.Constant)
+                and isinstance(several[0].value, str)
+            ):
+                found.add(unparse(several[0]))
     for node in source.of(ast.Subscript):
         parent = source.parents.get(node)
         if isinstance(node.slice, (ast.Constant, ast.Name)) and isinstance(node.ctx, ast.Load):

@@ -190,6 +190,47 @@ def mostly_unread(machine: Machine) -> Iterator[Verdict]:
             return
 
 
+def held_out_by_label(machine: Machine) -> Iterator[Verdict]:
+    """What is scored under a held-out name was chosen by its labels, and what is learnt from was not.
+
+    Not judged: tasks about classes that are kept back, and labels that are not there.
+    """
+    if _KEPT_BACK.search(machine.source.code):
+        return
+    labels = {"+".join(sorted(fields(m.data))).rpartition("#")[2] for m in machine.met}
+    for event, asks in held_out(machine):
+        learnt = parts(machine, lessons(machine, asks[0].net, asks[0].time))
+        for table, held in parts(machine, asks).items():
+            mine = learnt.get(table)
+            for name in sorted(held.by & labels if mine is not None else ()):
+                column = machine.columns.get((table, name))
+                if column is None or mine is None or not _one_side(column, held.rows, mine.rows):
+                    continue
+                told = name.rpartition("+")[2]
+                yield Verdict("held-out-by-label", event.node, f"held-out rows are chosen by their {told!r}")
+                return
+
+
+def _one_side(column: Any, held: set[int], mine: set[int]) -> bool:
+    """Whether these rows lie on one side of a condition on a column, and the others on both."""
+    if not held or not mine:
+        return False
+    rows, others = np.asarray(sorted(held)), np.asarray(sorted(mine))
+    tests = [column.place < cut for cut in column.cuts.values()]
+    tests += [column.band == band for band in column.equal.values()]
+    tests += [np.isin(column.band, list(column.equal.values()))] if column.equal else []
+    return any(
+        (test[rows].all() or not test[rows].any()) and _APART < test[others].mean() < 1 - _APART
+        for test in tests
+    )
+
+
+_KEPT_BACK = re.compile(
+    r"(?i)anomal|one_?class|novelty|out_of_dist|\bood\b|open_?set|zero_?shot|few_?shot|unseen|continual|incremental"
+    r"|unlearn|pseudo|semi_?sup|unlabel|subgroup|per_?class|[><!]=? ?-1\b|>= ?0\b|notna|isna|dropna"
+)
+
+
 def scored_apart(machine: Machine) -> bool:
     """Whether every figure that is told of held-out data is taken of known rows that nothing learnt from."""
     learnt, known = taught(machine), False

@@ -78,6 +78,54 @@ def scaled_on_one_side(machine: Machine) -> Iterator[Verdict]:
                 return
 
 
+# what changes values and is done to held-out samples alone by no recipe
+_CHANGES = frozenset(
+    (
+        "set",
+        "masked_fill",
+        "fill_",
+        "zero_",
+        "flip",
+        "fliplr",
+        "flipud",
+        "roll",
+        "rot90",
+        "neg",
+        "abs",
+        "sign",
+    )
+)
+
+
+def held_out_changed(machine: Machine) -> Iterator[Verdict]:
+    """All that is scored was blanked, turned or moved, and nothing that is learnt from was."""
+    learnt = taught(machine)
+    done: dict[int, tuple[set[str], set[str]]] = {}  # of each network: what was done, what is not known
+    for ask in machine.asks.values():
+        if ask.number in learnt:
+            known_of, odd = done.setdefault(ask.net.serial, (set(), set()))
+            for one in _inputs(ask):
+                known_of.update(one.done)
+                odd.update(_odd(plain(one.units)))
+    held = [a for a in scored(machine) if a.net.serial in done]
+    if not held or any(a.guessed for a in held):
+        return
+    if any(sum(1 for _ in _inputs(a)) != 1 for a in held):
+        return  # several parts, several views
+    for ask in held[:1]:
+        mine, odd = done[ask.net.serial]
+        alike = set.intersection(*({n for one in _inputs(a) for n in one.done} for a in held))
+        strange = {n for one in _inputs(ask) for n in _odd(plain(one.units))}
+        if (only := sorted(alike & _CHANGES - mine)) and odd <= strange:
+            yield Verdict("held-out-changed", ask.node, f"only what is scored goes through {only[0]!r}")
+
+
+def _inputs(ask: Asked) -> Iterator[Tensor]:
+    for one in ask.given:
+        if isinstance(one, Tensor) and one.rows is not None and not one.asked:
+            yield one
+
+
 _BY_CHANCE = re.compile(
     r"^(?:Random[A-Z]\w+|FrequencyMasking|TimeMasking|ColorJitter|TrivialAugment\w*|AutoAugment|RandAugment|AugMix)$"
 )

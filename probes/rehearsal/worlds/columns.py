@@ -105,9 +105,28 @@ def masked(machine: Machine, op: ast.cmpop, left: Any, right: Any) -> Any:
     if isinstance(left, Tensor) and left.done in _SHARES and isinstance(right, float):
         return drawn_mask(machine, left, kind, right)
     cut = isinstance(right, Tensor) and right.place is not None
+    if (
+        not isinstance(left, Series)
+        and isinstance(left, Tensor)
+        and (labels := _labels(machine, left)) is not None
+    ):
+        left = labels
     if not isinstance(left, Series) or (isinstance(right, Tensor) and not cut) or left.asked:
         return NotImplemented
     return mask(machine, left, kind, right)
+
+
+_NAMED_LABELS = re.compile(r"(?i)(?:^|_)(?:y|ys|labels?|targets?|class(?:es)?)(?:_|$)")
+
+
+def _labels(machine: Machine, held: Tensor) -> Series | None:
+    """The labels of a file of arrays, `arc["y"]`, as a column."""
+    name = next((h for h in held.held if not h.startswith(("<", "file "))), "")
+    if not _NAMED_LABELS.search(name) or whole_column(machine, held) is None:
+        return None
+    made = Series(key="+".join(sorted(held.held)))
+    made.become(held)
+    return made
 
 
 _SHARES = (("random",), ("rand",))  # evenly drawn between 0 and 1

@@ -153,3 +153,19 @@ def test_padding_masks_that_are_turned_round() -> None:
     assert state(asked, PADDED.format("==", "~")) == "present"
     assert state(asked, PADDED.format("==", "")) != "present"
     assert state(asked, PADDED.format("!=", "~")) != "present"
+
+
+def test_means_of_the_target_before_the_split() -> None:
+    text = """
+import torch
+from sklearn.model_selection import train_test_split
+df["{}"] = df.groupby("make")["{}"].transform("mean")
+fit, rest = train_test_split(df, test_size=0.2)
+y_train = scaler.fit_transform(fit[["price"]])
+def step(net, u, i, opt):
+    net(u, i).mean().backward()
+    opt.step()
+"""
+    symptom = "script-training-sees-evaluation"
+    assert state(symptom, text.format("make_price", "price")) == "present"
+    assert state(symptom, text.format("make_power", "power")) != "present"

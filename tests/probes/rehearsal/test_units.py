@@ -166,10 +166,52 @@ for epoch in range(8):
         ("~(held | last)", "~last", "scored-rows-taught"),
         ("default_rng(5)", "default_rng()", "scored-rows-taught"),  # other people for each part
         ("torch.tensor(y[rows])", "torch.tensor(np.roll(y[rows], 1))", "labels-apart"),
-        ("", "", ""),
+        ("torch.tensor(y[rows]))", "torch.tensor(y[rows]))  # ", ""),
         ("default_rng(5)", "default_rng(seed)", ""),
+        ('"val": held,', '"val": held & (y < 2),', "held-out-by-label"),
+        ("hits = 0", "hits, rare = 0, y < 2", ""),  # asked for, and nothing is chosen by it
     ],
 )
 def test_parts_by_people(old: str, new: str, kind: str) -> None:
-    judged = {"scored-rows-taught", "labels-apart", "scores-training-rows"}
-    assert told((old, new), text=PEOPLE) & judged == ({kind} if kind else set())
+    judged = {"scored-rows-taught", "labels-apart", "scores-training-rows", "held-out-by-label"}
+    assert told((old, new), ('"kind"', '"target"'), text=PEOPLE) & judged == ({kind} if kind else set())
+
+
+CUT = """
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+arc = np.load("clips.npz")
+x, y = arc["clip"], arc["kind"]
+train_x, train_y = x[:160], y[:160]
+val_x, val_y = x[160:], y[160:]
+net = nn.Sequential(nn.Linear(60, 16), nn.ReLU(), nn.Linear(16, 5))
+opt = torch.optim.Adam(net.parameters())
+train = DataLoader(TensorDataset(torch.tensor(train_x), torch.tensor(train_y)), 16, shuffle=True)
+val = DataLoader(TensorDataset(torch.tensor(val_x), torch.tensor(val_y)), 16)
+for epoch in range(8):
+    for u, v in train:
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(u), v).backward()
+        opt.step()
+    hits = 0
+    with torch.no_grad():
+        for u, v in val:
+            hits += (net(u).argmax(1) == v).sum().item()
+    print("val acc", hits / len(val.dataset))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("y[160:]\n", "y[159:-1]\n", "labels-apart"),
+        ("y[160:]\n", "y[160:]\nval_x[:, :8] = 0\n", "held-out-changed"),
+        ("y[160:]\n", "y[160:]\ntrain_x[:, :8] = val_x[:, :8] = 0\n", ""),
+        ("y[160:]\n", "y[160:]\ntrain_x[:, :8] = 0\n", ""),  # erased to learn from, as recipes do
+    ],
+)
+def test_one_side_that_is_changed(old: str, new: str, kind: str) -> None:
+    judged = {"labels-apart", "held-out-changed", "scaled-one-side"}
+    assert told((old, new), text=CUT) & judged == ({kind} if kind else set())
