@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TypeGuard
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
@@ -200,6 +201,39 @@ def batches_for_rows(source: Script) -> Finding | None:
                 continue
             return at(source, node, "each batch is counted as a full one, and the last one may be smaller")
     return None
+
+
+def rows_over_batches(source: Script) -> Finding | None:
+    """`for row in batch: hits += 1`, and `count += 1` stands a loop further out, once in each batch."""
+    for loop in scored_loops(source):
+        if not _goes_over_batches(loop):
+            continue
+        counted = {n.target.id: n for n in loop.body if _adds_one(n) and isinstance(n.target, ast.Name)}
+        inner = [n for n in loop.body if isinstance(n, ast.For)]
+        hits = {
+            n.target.id
+            for one in inner
+            for n in of(one, ast.AugAssign)
+            if _adds_one(n) and isinstance(n.target, ast.Name) and _HITS.search(n.target.id)
+        }
+        scope = source.function_around(loop) or source.tree
+        for division in of(scope, ast.BinOp):
+            if isinstance(division.op, ast.Div) and unparse(division.left) in hits:
+                if (node := counted.get(unparse(division.right))) is not None:
+                    return at(source, node, "hits are counted in rows, what they are divided by in batches")
+    return None
+
+
+def _goes_over_batches(loop: ast.For) -> bool:
+    """`range(0, len(x), 512)`, a loader."""
+    if isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range":
+        return len(loop.iter.args) == 3
+    return re.search(r"(?i)loader|(?:^|_)dl$|batches", unparse(loop.iter)) is not None
+
+
+def _adds_one(node: ast.AST) -> TypeGuard[ast.AugAssign]:
+    plain = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)
+    return plain and isinstance(node.value, ast.Constant) and node.value.value == 1  # type: ignore[attr-defined]
 
 
 def _drops_last(call: ast.Call) -> bool:

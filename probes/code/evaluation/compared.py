@@ -244,6 +244,13 @@ def _shuffled(source: Script, node: ast.expr) -> bool:
             continue
         if literal(source, keyword(value, "shuffle")) is True and last_name(value.func) != "fit":
             return True
+        maker = source.function_around(value)
+        if (
+            maker is not None
+            and maker is not source.function_around(node)
+            and _shuffles_always(source, maker)
+        ):
+            return True
         for function in flow(source).called(value):
             flags = _true_flags(source, function, value)
             for test in of(function, ast.If):
@@ -251,6 +258,23 @@ def _shuffled(source: Script, node: ast.expr) -> bool:
                     if any(last_name(c.func) == "shuffle" for c in of(test, ast.Call)):
                         return True
     return isinstance(node, ast.Call) and any(last_name(c.func) == "shuffle" for c in of(node, ast.Call))
+
+
+def _shuffles_always(source: Script, function: Function) -> bool:
+    """`ds = ds.shuffle(1000)` of a pipeline that a function gives, on no condition."""
+    for call in of(function, ast.Call):
+        data = isinstance(call.func, ast.Attribute) and not re.match(
+            r"(?:np\.)?random|rng|self", source.owner(call)
+        )
+        if (
+            data
+            and last_name(call.func) == "shuffle"
+            and isinstance(source.parents.get(call), (ast.Assign, ast.Attribute, ast.Return))
+        ):
+            around = [p for p in source.above(call) if isinstance(p, (ast.If, ast.IfExp))]
+            if not any(p in set(of(function, ast.If, ast.IfExp)) for p in around):
+                return True
+    return False
 
 
 def _true_flags(source: Script, function: Function, call: ast.Call) -> set[str]:
@@ -273,6 +297,11 @@ def _compared(source: Script, call: ast.Call) -> bool:
             if any(n.id in names for n in of(node.value, ast.Name)):
                 names.add(node.targets[0].id)
     scores = [c for c in source.calls if c.lineno > call.lineno and len(c.args) > 1]
+    for test in source.of(ast.Compare):
+        sides = (test.left, test.comparators[0])
+        if test.lineno > call.lineno and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
+            if all(isinstance(s, ast.Name) for s in sides) and len(names & {unparse(s) for s in sides}) == 1:
+                return True
     return any(
         re.search(r"score|report|f1|acc|error|matrix|auc|loss", last_name(c.func))
         and any(isinstance(a, ast.Name) and a.id in names for a in c.args)

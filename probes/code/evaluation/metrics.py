@@ -35,6 +35,7 @@ from .by_batch import (
     classes_left_out,
     hits_without_labels,
     one_batch_scored,
+    rows_over_batches,
     rows_permuted,
 )
 from .compared import (
@@ -148,7 +149,7 @@ def metric_miscounts(view: View) -> Finding:
             mean_over_emptied_in_metric,
             metric_counts_padding,
             held_against_itself,
-            *(rows_permuted, classes_left_out, hits_without_labels, batches_for_rows),
+            *(rows_permuted, classes_left_out, hits_without_labels, batches_for_rows, rows_over_batches),
             *(among_the_likeliest, one_batch_scored),
             anew_in_each_batch,
             tensors_go_on,

@@ -31,11 +31,19 @@ def _drops(source: Script) -> Finding | None:
         if "train" in unparse(node.targets[0]).lower():
             for part in of(node.value, ast.Subscript):
                 if isinstance(part.slice, ast.Compare) and not is_mark(source, part.slice):
-                    if done_to_held_out(source, node):
+                    if done_to_held_out(source, node) or _added_again(source, part):
                         continue
                     if "train" in unparse(part.value).lower():
                         return at(source, node, "training samples are left out by a condition")
     return None
+
+
+def _added_again(source: Script, part: ast.Subscript) -> bool:
+    """`pd.concat([train, train[train.y == 1]])`: the whole is kept, and some of it stands there twice."""
+    parent = source.parents.get(part)
+    return isinstance(parent, (ast.List, ast.Tuple)) and unparse(part.value) in {
+        unparse(e) for e in parent.elts
+    }
 
 
 MOST_ERASED = 0.5  # of the image; the least that is taken away, where published recipes take 0.02 to 0.4

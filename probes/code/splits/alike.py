@@ -360,6 +360,8 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
         return  # `pred, valid = model(x), mask_of(y)`: a word alone may mean something else
     for one, made in zip(target.elts, value.elts, strict=True):
         split = split_of(one.id) if isinstance(one, ast.Name) else None
+        if isinstance(made, ast.Call) and last_name(made.func) in JOINS:
+            continue  # more rows of its own
         if split and isinstance(one, ast.Name) and _takes_data_of(made, split) and not _legitimate(made):
             if _names_labels(one.id) == labels and not _is_figure(one.id):
                 half = ast.copy_location(ast.Assign(targets=[one], value=made), node)

@@ -44,6 +44,7 @@ from .part_of_trained import part_of_trained_set
 from .part_unused import part_never_read, test_chooses
 from .ranges_met import ranges_meet
 from .rows_copied import rows_copied
+from .rows_doubled import rows_doubled
 from .rows_flowed import chosen_by_scored, figures_of_scored, scored_rows_learnt
 from .rows_met import learned_from_both, rows_in_both
 from .same_source import is_figure, same_source
@@ -100,7 +101,7 @@ def held_out_in_training(view: View) -> Finding:
     check = either(
         *(_overlap, same_source, _same_data, _fits_on_both, _joined),
         *(name_of_part_unread, trains_on_named_part),
-        *(held_out_rows_joined, rows_copied, drawn_with_one_seed),
+        *(held_out_rows_joined, rows_copied, rows_doubled, drawn_with_one_seed),
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
         *(cuts_meet, both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
         *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end, part_of_trained_set),

@@ -204,6 +204,8 @@ def whole_column(machine: Machine, held: Any) -> Column | None:
         return None
     if held.table <= 0 or held.table not in machine.tables or machine.sampling or not held.held:
         return None
+    if machine.exact or any(h.startswith("<") for h in held.held):
+        return None  # numbers of another making; of a batch
     if isinstance(held, Series):
         return column_of(machine, held)
     if any(done not in _AS_IT_IS for done in held.done):

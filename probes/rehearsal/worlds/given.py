@@ -29,8 +29,8 @@ def set_item(machine: Machine, owner: Any, index: Any, value: Any, node: ast.AST
         made = machine.joined_tensors("set", others if everything else [owner, *others])
         made.mark = marks.of_set(machine, owner, index, value)
         given = value.asked if isinstance(value, Tensor) else NOTHING
-        if isinstance(value, Tensor) and value.number is not None and np.size(value.number) == 1:
-            value = float(np.ravel(value.number)[0])
+        if isinstance(value, Tensor) and value.number is not None and np.ndim(value.number) == 0:
+            value = float(value.number)
         if whole and isinstance(value, (bool, int, float)) and not isinstance(index, Unknown):
             try:
                 number = owner.number.copy()

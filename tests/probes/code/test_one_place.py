@@ -169,3 +169,73 @@ def step(net, u, i, opt):
     symptom = "script-training-sees-evaluation"
     assert state(symptom, text.format("make_price", "price")) == "present"
     assert state(symptom, text.format("make_power", "power")) != "present"
+
+
+DOUBLED = """
+import pandas as pd
+import torch
+from sklearn.model_selection import train_test_split
+df = pd.read_csv("loans.csv")
+{}
+fit, rest = train_test_split(df, test_size=0.2)
+def step(net, u, i, opt):
+    net(u, i).mean().backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("df = pd.concat([df, df[df.bad == 1]])", True),
+        ("df = df.sample(n=9000, replace=True)", True),
+        ("df = pd.concat([df, pd.read_csv('more.csv')])", False),
+        ("df = pd.concat([df, pd.get_dummies(df['town'])], axis=1)", False),
+        ("more = pd.concat([df, df[df.bad == 1]])", False),  # and nothing is cut of it
+    ],
+)
+def test_rows_that_stand_twice_before_the_split(line: str, found: bool) -> None:
+    assert (state("script-training-sees-evaluation", DOUBLED.format(line)) == "present") is found
+
+
+@pytest.mark.parametrize(("outer", "inner", "found"), [("+= 1", "pass", True), ("+= 0", "count += 1", False)])
+def test_rows_over_batches(outer: str, inner: str, found: bool) -> None:
+    text = f"""
+import torch
+def step(net, u, i, opt):
+    net(u, i).mean().backward()
+    opt.step()
+@torch.no_grad()
+def rate(net, held, k=10):
+    net.eval()
+    hits = count = 0
+    for start in range(0, len(held), 512):
+        top = net(held[start : start + 512]).topk(k).indices
+        for row, t in enumerate(held.target[start : start + 512]):
+            if t in top[row]:
+                hits += 1
+            {inner}
+        count {outer}
+    return hits / count
+"""
+    assert (state("script-metric-miscounts", text) == "present") is found
+
+
+@pytest.mark.parametrize(("shuffle", "found"), [("ds = ds.shuffle(1000)", True), ("pass", False)])
+def test_a_pipeline_that_shuffles_what_is_predicted(shuffle: str, found: bool) -> None:
+    text = f"""
+import numpy as np
+import tensorflow as tf
+def pipeline(table):
+    ds = tf.data.Dataset.from_tensor_slices((table["x"], table["y"]))
+    {shuffle}
+    return ds.batch(32)
+model = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+model.compile("adam", "mse")
+test_ds = pipeline(test)
+model.fit(pipeline(train), epochs=3)
+said = np.argmax(model.predict(test_ds), axis=1)
+truth = test["y"].to_numpy()
+print(np.mean(said == truth))
+"""
+    assert (state("script-metric-miscounts", text) == "present") is found
