@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -311,8 +311,8 @@ def _end(value: ast.expr) -> tuple[str, str, str] | None:
     if not isinstance(cut, ast.Slice) or cut.step is not None:
         return None
     turns = [t.target for c in of(value, ast.ListComp, ast.GeneratorExp, ast.SetComp) for t in c.generators]
-    if any(n.id == unparse(cuts[0].value) for t in turns for n in of(t, ast.Name)):
-        return None  # `[h[:-1] for h in histories]`: a part of each row, and no part of the rows
+    if any(n.id in names_in(cuts[0].value) for t in turns for n in of(t, ast.Name)):
+        return None  # `[h[:-1] for h in histories]`, `Path(f).stem[:8] in days`: of each row, no part of them
     lower, upper = (unparse(e) if e is not None else "" for e in (cut.lower, cut.upper))
     return (unparse(cuts[0].value), lower, upper) if lower or upper else None
 

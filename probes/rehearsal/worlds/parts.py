@@ -53,6 +53,8 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
             and not isinstance(first, Series)
         ):
             return made.like(vague=True)  # which rows meet the condition is not known
+        if isinstance(first.number, np.ndarray) and first.number.dtype == bool and not first.number.any():
+            return made.like(vague=True)  # no row of those that are made: no program asks for none
     if isinstance(first, slice) and _is_sample(machine, held):
         if first.step == -1 and made.done[-1] == "part":
             made.done = (*made.done[:-1], "rows ::-1")

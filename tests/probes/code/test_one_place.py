@@ -239,3 +239,20 @@ truth = test["y"].to_numpy()
 print(np.mean(said == truth))
 """
     assert (state("script-metric-miscounts", text) == "present") is found
+
+
+def test_parts_that_are_told_by_a_part_of_each_name() -> None:
+    text = """
+import torch
+items = pairs("photos")
+days = sorted({p.stem[:8] for p in items})
+train_items = [p for p in items if p.stem[:8] not in days[-2:]]
+val_items = [p for p in items if p.stem[:8] in held_days]
+def step(net, u, i, opt):
+    net(u, i).mean().backward()
+    opt.step()
+"""
+    assert state("script-training-sees-evaluation", text) != "present"
+    both = text.replace("[p for p in items if p.stem[:8] not in days[-2:]]", "items[:80]")
+    both = both.replace("[p for p in items if p.stem[:8] in held_days]", "items[:20]")
+    assert state("script-training-sees-evaluation", both) == "present"
