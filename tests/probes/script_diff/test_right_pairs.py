@@ -6,16 +6,12 @@ Each says the same in another way: no finding and no cause at 0.5 or above may c
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
-from traindoctor.cli.script_work import load, report
-from traindoctor.engine.model import RuleBase
-from traindoctor.probes.scripts import files as script_files
+from ._rewrites import findings, likely, told
 
-LIKELY = 0.5
 GPT = """
 import math
 import torch
@@ -1037,27 +1033,10 @@ import torch
 }
 
 
-@lru_cache(maxsize=1)
-def _rules() -> RuleBase:
-    return load((), quiet=True)
-
-
-def _written(folder: Path, text: str) -> Path:
-    folder.mkdir()
-    (folder / "train.py").write_text(text, encoding="utf-8")
-    return folder / "train.py"
-
-
 @pytest.mark.parametrize("slug", sorted(REWRITES))
 def test_an_equal_rewrite_is_not_blamed(slug: str, tmp_path: Path) -> None:
     """Neither a finding nor a cause that is held likely."""
-    original, edits = REWRITES[slug]
-    text = original
-    for old, new in edits:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    compile(text, slug, "exec")
-    mine, theirs = _written(tmp_path / "run", text), _written(tmp_path / "benchmark", original)
-    told = report(_rules(), script_files.read(mine), "train.py", script_files.read(theirs), "benchmark")
-    assert [f.symptom for f in told.faults if f.kind == "finding"] == []
-    assert [cause for cause, _, p in told.ranking if p >= LIKELY] == []
+    said = told(tmp_path, *REWRITES[slug])
+
+    assert findings(said) == []
+    assert likely(said) == []
