@@ -154,9 +154,18 @@ def few_in_a_call(source: Script, few: int) -> Finding | None:
         picked = _picked(source, data)
         seen = seen or call
         if picked is not None and small(picked, few) and not meant(source, call):
+            if rest_is_taken(source, picked):
+                continue
             if side(unparse(data)) is not False and not _ASIDE.search(source.function_name(call)):
                 return at(source, data, f"training keeps only {picked} samples")
     return ok(source, seen, "training is given all of its data") if seen is not None else None
+
+
+def rest_is_taken(source: Script, count: object) -> bool:
+    """`Subset(data, range(600, 900))` beside `Subset(data, range(600))`: a split, and no cut."""
+    made = [a for c in source.named("Subset", "select") for a in c.args if isinstance(a, ast.Call)]
+    starts = [r.args[0] for r in made if last_name(r.func) == "range" and len(r.args) == 2]
+    return any(isinstance(s, ast.Constant) and s.value == count for s in starts)
 
 
 def few_by_setting(source: Script, few: int) -> Finding | None:

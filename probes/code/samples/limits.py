@@ -13,7 +13,7 @@ from ...scripts.syntax import Script
 from ..evaluation.watched import stops_while_improving
 from ..shared.checks import at, first, ok
 from ..shared.sides import either, given, literal, setting, side
-from .few import few_batches, few_by_setting, few_in_a_call, meant, small
+from .few import few_batches, few_by_setting, few_in_a_call, meant, rest_is_taken, small
 from .few_drawn import few_at_random, few_drawn, read_short, returned_in_first_round
 from .one_batch import begun_again, one_batch_kept
 from .shares import few_of_all
@@ -75,7 +75,7 @@ def _cut(source: Script, few: int) -> Finding | None:
             number = literal(source, count)
             if isinstance(count, ast.Attribute) and number is None:
                 number = setting(source, count)
-            if small(number, few) and not meant(source, call):
+            if small(number, few) and not meant(source, call) and not rest_is_taken(source, number):
                 return at(source, call, f"training keeps only {number} samples")
     for one in given(source):
         value = one.value

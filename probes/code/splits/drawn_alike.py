@@ -48,6 +48,54 @@ def drawn_with_one_seed(source: Script) -> Finding | None:
     return _by_library(source)
 
 
+_ONLY_TRAINING = re.compile(r"(?i)aug|transform|flip|jitter|tta|mixup|noisy$")
+
+
+def part_of_twin(source: Script) -> Finding | None:
+    """`held = Subset(whole, ids)` of the data that training has all of, made once more without augmentation.
+
+    Silent where training takes a part, or a sampler, and where the two are not known to be made alike.
+    """
+    if source.named("SubsetRandomSampler", "WeightedRandomSampler", "random_split"):
+        return None
+    sides = [(one.learns, one.value) for one in given(source)]
+    whole = [w for learns, value in sides if learns for w in _ways(source, value)]
+    for held in (value for learns, value in sides if learns is False):
+        if not isinstance(held, ast.Call) or last_name(held.func) != "Subset" or not held.args:
+            continue
+        ways = _ways(source, held.args[0])
+        for train in whole:
+            if train in ways or len(ways) != 1 or not _given_whole(source, train):
+                continue
+            if _twins(source, train, ways[0]):
+                return at(
+                    source, held, "training has all of these samples as well: they are made twice alike"
+                )
+    return None
+
+
+def _ways(source: Script, value: ast.expr) -> list[ast.Call]:
+    """The calls that a name, or a call, stands for."""
+    found = flow(source).values(value, 3) if isinstance(value, ast.Name) else [value]
+    return [w for w in found if isinstance(w, ast.Call)]
+
+
+def _twins(source: Script, one: ast.Call, other: ast.Call) -> bool:
+    """Two calls of a class with a seed of its own that differ in nothing but augmentation."""
+    name = last_name(one.func)
+    if unparse(one.func) != unparse(other.func) or name not in source.classes:
+        return False
+    maker = next((f for f in of(source.classes[name], ast.FunctionDef) if f.name == "__init__"), None)
+    if maker is None:
+        return False
+    mine, theirs = bound(maker, one), bound(maker, other)
+    shared = {n for n in mine if n in theirs and _same(source, mine[n], theirs[n])}
+    apart = (set(mine) | set(theirs)) - shared
+    if not all(_ONLY_TRAINING.search(n) for n in apart):
+        return False
+    return _draws_only_by_seed(source, maker, shared)
+
+
 _SKLEARN = ("make_moons", "make_circles", "make_blobs", "make_classification", "make_regression")
 
 

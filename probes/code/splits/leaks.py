@@ -28,7 +28,7 @@ from ..tensorflow.keras_slips import learned_from_whole
 from ..tensorflow.slips import evaluated_by_training_input, held_out_pattern_of_training
 from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .cuts_meet import cuts_meet
-from .drawn_alike import drawn_with_one_seed
+from .drawn_alike import drawn_with_one_seed, part_of_twin
 from .files_of_settings import one_file_in_settings
 from .groups_torn import groups_torn
 from .history_held_out import held_out_of_history
@@ -101,7 +101,7 @@ def held_out_in_training(view: View) -> Finding:
     check = either(
         *(_overlap, same_source, _same_data, _fits_on_both, _joined),
         *(name_of_part_unread, trains_on_named_part),
-        *(held_out_rows_joined, rows_copied, rows_doubled, drawn_with_one_seed),
+        *(held_out_rows_joined, rows_copied, rows_doubled, drawn_with_one_seed, part_of_twin),
         *(same_part, loader_of_other_side, trains_on_held_out_loop),
         *(cuts_meet, both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
         *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end, part_of_trained_set),

@@ -325,6 +325,31 @@ def test_one_seed_for_the_samples_of_both_sides(size: str, seed: str, expected: 
     assert (state("script-training-sees-evaluation", text) == "present") is expected
 
 
+PARTED = """
+from torch.utils.data import DataLoader, Subset
+train_set, val_set = {TRAIN}, {HELD}
+train_loader, val_loader = DataLoader(train_set, 32, shuffle=True), DataLoader(val_set, 32)
+"""
+
+
+@pytest.mark.parametrize(
+    ("train", "held", "seed", "leaks"),
+    [
+        ("one", "Subset(two, range(300, 400))", "1", True),
+        ("one", "Subset(two, range(300, 400))", "2", False),
+        ("Subset(one, range(300))", "Subset(two, range(300, 400))", "1", False),
+    ],
+)
+def test_a_part_of_what_is_made_twice_alike(train: str, held: str, seed: str, leaks: bool) -> None:
+    """With and without augmentation: a split where both take a part, a leak where training has all."""
+    made = DRAWN.replace("{N}", "n").replace("train_set =", "one =").replace("val_set =", "two =")
+    made = made.replace("Shapes(100, {SEED})", f"Shapes(400, {seed})")
+    text = TRAINS + made + PARTED.replace("{TRAIN}", train).replace("{HELD}", held)
+    text = text.replace(f"train_set, val_set = {train}, {held}", f"train_set = {train}\nval_set = {held}")
+    assert (state("script-training-sees-evaluation", text) == "present") is leaks
+    assert state("script-training-data-cut", text) != "present"
+
+
 READS = """
 import torch
 from torch import nn
