@@ -51,6 +51,8 @@ def settings(tree: ast.Module, file: str) -> Iterator[Setting]:
         filled = _Filled(bound).visit(ast.parse(ast.unparse(value), mode="eval").body)
         for key, found, line in arguments.located(filled, target.id):
             yield arguments.setting(key, found, file, node.lineno + line - 1, TRUST)
+            if key.endswith("optim_wrapper.type") and found == "AmpOptimWrapper":  # of mmengine
+                yield arguments.setting("amp", True, file, node.lineno + line - 1, TRUST)
 
 
 class _Filled(ast.NodeTransformer):

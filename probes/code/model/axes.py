@@ -15,7 +15,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
-from ..samples.by_side import picture_reshaped
+from ..samples.by_side import picture_reshaped, planes_taken_for_pixels
 from ..shared.checks import at, first
 from .compact import kept_under
 
@@ -55,7 +55,8 @@ def sample_torn_by_reshape(view: View) -> Finding:
 
 
 def _sample_torn(source: Script) -> Finding | None:
-    return _torn_by_reshape(source, in_model=False) or reshaped_lambda(source) or picture_reshaped(source)
+    torn = _torn_by_reshape(source, in_model=False) or reshaped_lambda(source) or picture_reshaped(source)
+    return torn or planes_taken_for_pixels(source)
 
 
 def torn_in_model(source: Script) -> Finding | None:

@@ -28,6 +28,7 @@ from .made_again import (
     counter_outside,
     into_the_average,
     keras_begun_again,
+    keras_weights_alone,
     made_anew,
     tensor_unregistered,
 )
@@ -56,7 +57,7 @@ def _incomplete(source: Script) -> Finding | None:
         *(count_in_vain, network_not_given_back, counter_never_moved),
         *(checkpoint_without_moments, counter_left_in_checkpoint, latest_never_restored, flag_unread),
         *(made_anew, into_the_average, average_unregistered, counter_outside),
-        *(keras_begun_again, tensor_unregistered),
+        *(keras_begun_again, keras_weights_alone, tensor_unregistered),
     )(source)
     if again is not None:
         return again

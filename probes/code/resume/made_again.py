@@ -187,6 +187,25 @@ def keras_begun_again(source: Script) -> Finding | None:
     return None
 
 
+def keras_weights_alone(source: Script) -> Finding | None:
+    """`model.load_weights(last)`, then `fit(..., initial_epoch=done)`: the moments of the optimizer are new.
+
+    Left aside: what reads whole models or states of optimizers as well.
+    """
+    if not {"keras", "tensorflow"} & set(source.frameworks) or source.loose:
+        return None
+    if source.named("load_model", "BackupAndRestore", "restore") or "optimizer.set_weights" in source.code:
+        return None
+    for fit in source.named("fit", "fit_generator"):
+        begun = keyword(fit, "initial_epoch")
+        if begun is None or (isinstance(begun, ast.Constant) and begun.value == 0):
+            continue
+        for call in source.named("load_weights"):
+            if call.lineno < fit.lineno and source.owner(call) == source.owner(fit):
+                return at(source, call, "weights alone are taken up: the optimizer begins anew, and its rate")
+    return None
+
+
 def _numbered(source: Script) -> bool:
     """The epochs done are read: `state["epoch"]`, or from the names of files by `re` and `int`."""
     if re.search(r"\[['\"](?:last_)?epoch['\"]\]", source.code):

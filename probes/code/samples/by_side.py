@@ -130,3 +130,20 @@ def _is_picture(source: Script, node: ast.expr, depth: int) -> bool:
             if any(_is_picture(source, g.value, depth - 1) for g in given):
                 return True
     return False
+
+
+def planes_taken_for_pixels(source: Script) -> Finding | None:
+    """`batch[b"data"].reshape(-1, 32, 32, 3)`: the pickles of CIFAR hold three planes one behind the other.
+
+    Right is `.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)`.
+    """
+    if "pickle" not in source.text or not re.search(r"data_batch|cifar", source.text):
+        return None
+    if not re.search(r"""\[b?['"]data['"]\]""", source.text):
+        return None
+    for call in source.named("reshape", "view"):
+        last = call.args[-1] if call.args else None
+        sizes = last.elts if isinstance(last, (ast.Tuple, ast.List)) else call.args
+        if [unparse(s) for s in sizes[-3:]] == ["32", "32", "3"]:
+            return at(source, call, "rows of CIFAR are three planes: 3, 32, 32 first, and then a transpose")
+    return None

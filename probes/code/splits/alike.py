@@ -29,8 +29,8 @@ from ..shared.roles import (
     targets,
     trains,
 )
-from ..shared.sides import words
-from ..tensorflow.generators import generators_apart
+from ..shared.sides import either, words
+from ..tensorflow.generators import asked_raw, generators_apart
 from .fit_apart import fit_apart
 from .flags import labelled_by_switch
 from .handed_apart import setting_left_out
@@ -79,7 +79,7 @@ def _mask_left_out(source: Script, labels: bool) -> Finding | None:
 
 
 def _generators_apart(source: Script, labels: bool) -> Finding | None:
-    return None if labels else generators_apart(source)
+    return None if labels else either(generators_apart, asked_raw)(source)
 
 
 def _exchanged(source: Script, labels: bool) -> Finding | None:

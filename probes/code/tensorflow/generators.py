@@ -107,3 +107,43 @@ def _counted(source: Script, node: ast.AST) -> bool:
     return isinstance(parent, (ast.Call, ast.keyword, ast.Attribute)) and (
         not isinstance(parent, ast.Call) or last_name(parent.func) in counts
     )
+
+
+_LOADS = re.compile(r"\b(?:imread|load_img|Image\.open)\(")
+_SCALED = re.compile(
+    r"/ ?25[56]|/= ?25[56]|rescale|preprocess|Rescaling|ImageDataGenerator|normaliz|transform"
+)
+
+
+def asked_raw(source: Script) -> Finding | None:
+    """`ImageDataGenerator(rescale=1 / 255)`, and `predict(cv2.imread(name))` gets them as they lie there."""
+    scaled = [c for c in source.named("ImageDataGenerator") if keyword(c, "rescale") is not None]
+    if not scaled or source.loose or source.named("Rescaling"):
+        return None
+    for call in source.named("predict", "predict_classes"):
+        given = call.args[0] if call.args else None
+        if given is None:
+            continue
+        way, names, seen = [unparse(given)], {n.id for n in of(given, ast.Name)}, set[str]()
+        while names - seen:  # what the picture was made of, in the block it stands in
+            name = sorted(names - seen)[0]
+            seen.add(name)
+            for made in source.of(ast.Assign):
+                if made.lineno < call.lineno and any(unparse(t) == name for t in made.targets):
+                    way.append(unparse(made.value))
+                    names |= {n.id for n in of(made.value, ast.Name)}
+            way += [unparse(n) for n in source.of(ast.AugAssign) if unparse(n.target) == name]
+        told = "\n".join(way)
+        if _LOADS.search(told) and not _SCALED.search(told) and not _calls_own(source, told):
+            return at(
+                source,
+                call,
+                "training had pictures scaled by rescale=, and these are asked as they were read",
+            )
+    return None
+
+
+def _calls_own(source: Script, told: str) -> bool:
+    """A function of the program may scale them."""
+    own = {f.name for f in source.of(ast.FunctionDef)}
+    return any(re.search(rf"\b{re.escape(name)}\(", told) for name in own)

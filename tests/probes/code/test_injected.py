@@ -161,7 +161,7 @@ def written(data: str = "", bend: str = "F.relu", step: str = STEP) -> str:
         ("script-answers-joined", written("x = np.concatenate([x, z], axis=1)"), "absent"),
         ("script-answers-joined", written("frame = pd.concat([frame, y], axis=1)"), "unknown"),
         ("script-learns-from-held-out", written(JOINED + "mean = both.mean(0)"), "present"),
-        ("script-learns-from-held-out", written(JOINED + "mean = x.mean(0)"), "absent"),
+        ("script-learns-from-held-out", written(JOINED + "mean = x.mean(0)"), "unknown"),
         ("script-extremes-written", written("x[rng.choice(len(x), 20)] = 1e4"), "present"),
         ("script-extremes-written", written("x[::100] += 5000"), "present"),
         ("script-extremes-written", written("x[rng.choice(len(x), 20)] = 0.0"), "unknown"),

@@ -210,3 +210,41 @@ model.train(10, data)
 )
 def test_what_takes_steps(line: str, trains: bool) -> None:
     assert (_STEPS.search(line) is not None) is trains
+
+
+def test_pictures_that_are_asked_as_they_were_read() -> None:
+    text = """
+from keras.preprocessing.image import ImageDataGenerator
+import cv2
+a = ImageDataGenerator(rescale=1. / 255).flow_from_directory("t")
+model.fit(a, epochs=3)
+img = cv2.resize(cv2.imread(name), (64, 64))
+print(model.predict(img[None]{}).argmax())
+"""
+    assert state(AT_ALL, text.format("")) == "present"
+    assert state(AT_ALL, text.format(" / 255.0")) != "present"
+
+
+def test_planes_of_cifar() -> None:
+    text = """
+import pickle, torch
+with open("data_batch_1", "rb") as f:
+    d = pickle.load(f, encoding="bytes")
+x = d[b"data"].reshape({})
+"""
+    told = "script-sample-scrambled"
+    assert state(told, text.format("-1, 32, 32, 3")) == "present"
+    assert state(told, text.format("(10000, 32, 32, 3)")) == "present"
+    assert state(told, text.format("-1, 3, 32, 32).transpose(0, 2, 3, 1")) != "present"
+
+
+def test_weights_alone_that_keras_goes_on_from() -> None:
+    text = """
+from tensorflow import keras
+model = build()
+model.{}(last)
+model.compile("adam", "mse")
+model.fit(x, y, epochs=60, initial_epoch=start)
+"""
+    assert state("script-resume-incomplete", text.format("load_weights")) == "present"
+    assert state("script-resume-incomplete", text.format("summary")) != "present"
