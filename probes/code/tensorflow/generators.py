@@ -97,7 +97,18 @@ def _truths(source: Script, name: str, anew: bool) -> ast.AST | None:
             asks = any(last_name(c.func) in (*_ASKED, "model") for c in of(comp.elt, ast.Call))
             if not asks and unparse(target.elts[-1]) in unparse(comp.elt):
                 return comp
-    return None
+    loops = (n for n in source.of(ast.For) if unparse(n.iter) == name and isinstance(n, ast.For))
+    return next((n.iter for n in loops if _collected(source, n)), None)
+
+
+def _collected(source: Script, loop: ast.For) -> bool:
+    """`for x, y in test: truth.extend(y.numpy())`, and nothing is asked of the model there."""
+    target = loop.target
+    if not isinstance(target, ast.Tuple) or any(last_name(c.func) in _ASKED for c in of(loop, ast.Call)):
+        return False
+    label = unparse(target.elts[-1])
+    puts = [c for c in of(loop, ast.Call) if last_name(c.func) in ("append", "extend") and c.args]
+    return bool(puts) and all(label in unparse(c.args[0]) for c in puts) and not source.backwards
 
 
 def _counted(source: Script, node: ast.AST) -> bool:

@@ -190,7 +190,9 @@ def _given_by(machine: Machine, net: Net, given: list[Any], named: Named, node: 
         for child in list(net.children.values()):
             held = [machine.ask(child, held, {}, node)]
         return held[0] if held else Unknown("Sequential")
-    if machine.modal and net.opaque:
+    # `base(x, training=False)` of a body of Keras, as its guide to transfer learning has it
+    kept_still = net.home == "keras" and net.attributes.get("<fixed>") is False
+    if machine.modal and net.opaque and not kept_still:
         machine.modal[-1].append((net.layer, net.mode))
     found = list(machine.tensors([*given, *named.values()]))
     made = machine.joined_tensors(net.layer, found, marked=False) if found else Tensor(done=(net.layer,))

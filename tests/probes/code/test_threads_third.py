@@ -49,8 +49,13 @@ ds = tf.keras.utils.image_dataset_from_directory("v", image_size=(64, 64){})
 truth = np.concatenate([y for x, y in ds])
 print(classification_report(truth, model.predict(ds).argmax(1)))
 """
-    assert state(MISCOUNTS, text.format("")) == "present"
-    assert state(MISCOUNTS, text.format(", shuffle=False")) != "present"
+    loop = text.replace(
+        "truth = np.concatenate([y for x, y in ds])",
+        "truth = []\nfor x, y in ds:\n    truth.extend(y.numpy())",
+    )
+    for one in (text, loop):
+        assert state(MISCOUNTS, one.format("")) == "present"
+        assert state(MISCOUNTS, one.format(", shuffle=False")) != "present"
 
 
 BATCHES = """
@@ -248,3 +253,20 @@ model.fit(x, y, epochs=60, initial_epoch=start)
 """
     assert state("script-resume-incomplete", text.format("load_weights")) == "present"
     assert state("script-resume-incomplete", text.format("summary")) != "present"
+
+
+def test_a_body_that_is_kept_still_on_purpose() -> None:
+    """`base(x, training=False)`, as the guide of Keras to transfer learning has it."""
+    text = """
+import tensorflow as tf
+train = tf.keras.utils.image_dataset_from_directory("t", image_size=(96, 96))
+base = tf.keras.applications.MobileNetV2(input_shape=(96, 96, 3), include_top=False, weights="imagenet")
+inputs = tf.keras.Input(shape=(96, 96, 3))
+x = base(inputs, training=False)
+x = tf.keras.layers.GlobalAveragePooling2D()(x)
+model = tf.keras.Model(inputs, tf.keras.layers.Dense(3, activation="softmax")(x))
+model.compile("adam", "sparse_categorical_crossentropy")
+model.fit(train, epochs=3)
+"""
+    assert state("script-eval-mode-while-training", text) != "present"
+    assert state("script-mode-wrong", text) != "present"
