@@ -1,4 +1,4 @@
-"""Functions that scripts hand to `map` of a data set: what they tokenise, and how they number labels."""
+"""Functions that scripts hand to `map` or as `collate_fn`: what they tokenise, and how they number labels."""
 
 from __future__ import annotations
 
@@ -14,17 +14,23 @@ from ...scripts.syntax import Script
 from ..shared.checks import at
 
 _TOKENISES = re.compile(r"(?i)^(?:self\.)?(?:tokenizer|tok|tokenize|processor)$")
+_HANDED = re.compile(r"\.map\(|collate_fn=|data_collator=")
 _LABELS = ("labels", "label", "label_ids")
 _CLASSIFIES = re.compile(r"ForSequenceClassification|ForTokenClassification|ForMultipleChoice")
 
 
 def _mapped(source: Script) -> Iterator[tuple[ast.FunctionDef, str]]:
-    """Functions that are handed to `map`, with the name of the batch that they get."""
+    """Functions that are handed to `map` or as `collate_fn`, with the name of the batch that they get."""
     handed = {
         a.id
         for c in source.named("map")
         for a in (*c.args[:1], *(k.value for k in c.keywords if k.arg == "function"))
         if isinstance(a, ast.Name)
+    } | {
+        k.value.id
+        for c in source.calls
+        for k in c.keywords
+        if k.arg in ("collate_fn", "data_collator") and isinstance(k.value, ast.Name)
     }
     for function in source.of(ast.FunctionDef):
         if function.name in handed and function.args.args:
@@ -45,11 +51,19 @@ def _labels_made(function: ast.FunctionDef) -> Iterator[ast.expr]:
 
 
 def _fields(node: ast.AST, batch: str) -> set[str]:
-    """The fields of the batch that an expression reads."""
+    """The fields of the batch that an expression reads, or of its rows: `[r["text"] for r in batch]`."""
+    rows = {
+        unparse(g.target)
+        for c in of(node, ast.ListComp, ast.SetComp, ast.GeneratorExp)
+        for g in c.generators
+        if unparse(g.iter) == batch
+    }
     return {
         s.slice.value
         for s in of(node, ast.Subscript)
-        if unparse(s.value) == batch and isinstance(s.slice, ast.Constant) and isinstance(s.slice.value, str)
+        if unparse(s.value) in {batch, *rows}
+        and isinstance(s.slice, ast.Constant)
+        and isinstance(s.slice.value, str)
     }
 
 
@@ -58,7 +72,7 @@ def label_in_text(source: Script) -> Finding | None:
 
     Of models that classify; a language model is given the answer to learn it.
     """
-    if ".map(" not in source.code or not _CLASSIFIES.search(source.code):
+    if not _HANDED.search(source.code) or not _CLASSIFIES.search(source.code):
         return None
     for function, batch in _mapped(source):
         labels = {f for value in _labels_made(function) for f in _fields(value, batch)}
@@ -76,7 +90,7 @@ def label_in_text(source: Script) -> Finding | None:
 
 def numbered_by_batch(source: Script) -> Finding | None:
     """`names = list(dict.fromkeys(b["verdict"]))`, then `names.index(v)`: each batch has its own numbers."""
-    if ".map(" not in source.code:
+    if not _HANDED.search(source.code):
         return None
     for function, batch in _mapped(source):
         made = {

@@ -79,7 +79,20 @@ def _twice(source: Script, one: ast.expr, other: ast.expr) -> bool:
         made = [n.value for n in source.of(ast.Assign) if unparse(n.targets[0]) == other.id]
         inner = made[0] if len(made) == 1 and other.id != one.id else None
         return other.id == one.id or (inner is not None and _some_of(inner, one.id))
-    return _some_of(other, one.id)
+    return _some_of(other, one.id) or any(
+        isinstance(n, ast.Name) and n.id != one.id and _some_of(v, one.id)
+        for n in (_drawn_of(other),)
+        for v in (m.value for m in source.of(ast.Assign) if n is not None and unparse(m.targets[0]) == n.id)
+    )
+
+
+def _drawn_of(node: ast.expr) -> ast.Name | None:
+    """`rare` of `rare.sample(500, replace=True)`, `resample(rare)`."""
+    if isinstance(node, ast.Call) and last_name(node.func) in ("sample", "resample", "repeat"):
+        method = isinstance(node.func, ast.Attribute) and last_name(node.func) == "sample"
+        given = [node.func.value] if method and isinstance(node.func, ast.Attribute) else node.args[:1]
+        return given[0] if given and isinstance(given[0], ast.Name) else None
+    return None
 
 
 def _some_of(node: ast.expr, whole: str) -> bool:
@@ -104,6 +117,11 @@ def _cut_later(source: Script, scope: Function | None, names: set[str], after: a
     """Where these are cut into a part to learn from and one to hold out."""
     for call in source.named(*_SPLITS):
         if call.lineno > after.lineno and source.function_around(call) is scope:
+            if any(isinstance(a, ast.Name) and a.id in names for a in call.args):
+                return call
+    for call in source.named("split"):
+        folds = re.search(r"(?i)fold|split|cv|kf|skf", source.owner(call)) is not None
+        if folds and call.lineno > after.lineno and source.function_around(call) is scope:
             if any(isinstance(a, ast.Name) and a.id in names for a in call.args):
                 return call
     told: set[bool] = set()

@@ -208,24 +208,29 @@ def whole_column(machine: Machine, held: Any) -> Column | None:
         return None  # numbers of another making; of a batch
     if isinstance(held, Series):
         return column_of(machine, held)
-    if any(done not in _AS_IT_IS for done in held.done):
+    if held.mixed or held.drawn or _OF_OTHERS & set(held.done):
         return None
-    named = Series(key="+".join(sorted(held.held)))
+    made = [done for done in held.done if done not in _AS_IT_IS]
+    named = Series(key="+".join((*sorted(held.held), *made)))
     named.become(held)
     return column_of(machine, named)
 
 
 _AS_IT_IS = word_set(
-    "astype to_numpy numpy tolist array asarray copy part split load values reset_index squeeze"
+    "astype to_numpy numpy tolist array asarray copy part split load values reset_index squeeze stack"
+    " concatenate item list"
 )
+_OF_OTHERS = word_set(
+    "cumsum shift roll rank diff rolling groupby transform mean std set where"
+)  # of other rows, too
 
 
 def values_of(machine: Machine, held: Any) -> Tensor | None:
     """The values of a column, each once."""
     column = whole_column(machine, held)
-    if column is None or len(held.rows) < machine.tables[held.table][1]:
+    if column is None or len(held.rows) < GROUPS:
         return None
-    return Tensor(number=column.groups.copy(), done=("unique",))
+    return Tensor(number=column.groups[np.unique(column.group[held.rows])], done=("unique",))
 
 
 def among(machine: Machine, held: Any, values: Any) -> Tensor | None:

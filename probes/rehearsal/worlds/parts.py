@@ -62,6 +62,9 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
     if held.rows is None:
         if isinstance(first, Tensor) and first.rows is not None and first.table > 0:
             made.rows, made.table, made.held = first.rows, first.table, made.held | first.held
+            mask = first.number
+            if isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == first.rows.shape:
+                made.rows = first.rows[mask]
         return made
     at = _places(machine, first)
     if isinstance(first, Tensor) and (chosen := drawn_places(machine, first, len(held.rows))) is not None:

@@ -109,6 +109,24 @@ def test_what_a_trainer_is_given(symptom: str, old: str, new: str) -> None:
     assert state(symptom, MAPPED.format(**RIGHT)) != "present"
 
 
+def test_the_label_in_the_text_of_a_collated_batch() -> None:
+    text = """
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from torch.utils.data import DataLoader
+tok = AutoTokenizer.from_pretrained("m")
+model = AutoModelForSequenceClassification.from_pretrained("m", num_labels=2)
+def collate(rows):
+    enc = tok([{}r["text"] for r in rows], padding=True)
+    enc["labels"] = [r["kind"] for r in rows]
+    return enc
+for batch in DataLoader(data, 8, collate_fn=collate):
+    model(**batch).loss.backward()
+    opt.step()
+"""
+    assert state("script-answers-joined", text.format('names[r["kind"]] + ')) == "present"
+    assert state("script-answers-joined", text.format('r["title"] + ')) != "present"
+
+
 def test_numbers_of_each_batch() -> None:
     slip = {
         "names": 'list(dict.fromkeys(batch["verdict"]))',
@@ -189,6 +207,7 @@ def step(net, u, i, opt):
     [
         ("df = pd.concat([df, df[df.bad == 1]])", True),
         ("df = df.sample(n=9000, replace=True)", True),
+        ("rare = df[df.bad == 1]\ndf = pd.concat([df, rare.sample(frac=1)])", True),
         ("df = pd.concat([df, pd.read_csv('more.csv')])", False),
         ("df = pd.concat([df, pd.get_dummies(df['town'])], axis=1)", False),
         ("more = pd.concat([df, df[df.bad == 1]])", False),  # and nothing is cut of it
