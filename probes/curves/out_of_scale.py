@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..registry import Finding, View, absent, present, unknown
+from ..registry import Finding, View, absent, place_of, present, unknown
 from ..run import Run
 from . import situation, stats
 from .judging import on_loss, probe, see
@@ -101,10 +101,35 @@ def infinite_alignment(view: View, *, calm: float) -> Finding:
     """
     if not situation.aligned(view.run):
         return unknown("nothing tells that the loss is one of CTC")
-    mode = view.run.settings.get("graph_precision")
-    if mode is not None and "force_fp16" in str(mode.value).lower():
+    if _forced(view.run):
         return unknown("the loss is computed in fp16, too (force_fp16), where a vanished probability is zero")
     return infinite_at_once(view, calm=calm)
+
+
+def _forced(run: Run) -> bool:
+    """Whether Ascend's graph engine computes everything in fp16: sums, exponentials and the loss, too."""
+    mode = run.settings.get("graph_precision")
+    return mode is not None and str(mode.value).lower() == "force_fp16"
+
+
+@probe("config:graph_precision")
+def lost_where_all_is_half(view: View) -> Finding:
+    """The loss stops being a number in a graph of which every operator is computed in fp16 (`force_fp16`)."""
+    setting = view.run.settings["graph_precision"]
+    if not _forced(view.run):
+        return absent(f"precision_mode is {setting.value}: not all operators are computed in fp16")
+    found = broken(view.run)
+    if found is None:
+        loss = situation.main_loss(view.run)
+        return absent(f"all values of {loss.name} are numbers") if loss else unknown("no loss is logged")
+    words = f"{found.said}, and precision_mode = {setting.value} computes all operators in fp16"
+    return present(
+        words,
+        value=str(setting.value),
+        step=found.step,
+        where=(found.where, place_of(setting)),
+        series=(found.name,),
+    )
 
 
 @probe()

@@ -1047,6 +1047,14 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "ctc-infinite-at-once",
     )
     add(
+        "a graph in half precision",
+        run(
+            [series("train/loss", np.r_[np.full(8, 2.0), np.full(4, np.nan)])],
+            {"graph_precision": "force_fp16"},
+        ),
+        "loss-lost-in-forced-half",
+    )
+    add(
         "tokens of another model",
         run(
             [series("train/loss", np.linspace(16.0, 6.0, 20))],

@@ -160,6 +160,7 @@ def commands(line: str) -> Iterator[tuple[str, Value]]:
             yield key.lstrip("+~"), scalar(value)
 
 
+_ASSIGNED = re.compile(r"([A-Za-z_][\w.\-]{1,60})=([^\s=,;]{1,200})[,;]?")
 _OF_JSON: dict[str, Value] = {"true": True, "false": False, "null": None}
 
 
@@ -181,6 +182,13 @@ def dumps(line: str) -> Iterator[tuple[str, Value]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     yield from walk(tree.body, "", 0)
+
+
+def assigned(line: str) -> Iterator[tuple[str, Value]]:
+    """The settings of a line that is nothing but `name=value name=value ...`, two at least."""
+    found = [_ASSIGNED.fullmatch(word) for word in line.split()] if line.count("=") > 1 else []
+    if all(found):
+        yield from ((m.group(1), scalar(m.group(2))) for m in found if m is not None)
 
 
 def opens(text: str) -> bool:

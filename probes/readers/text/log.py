@@ -441,6 +441,11 @@ class Log:
             self._set(key, value, number, trust)
         if several:
             return True
+        for key, word in arguments.assigned(without_prefix(text)):
+            several.append((key, word, arguments.BANNER))
+            self._set(key, word, number, arguments.BANNER)
+        if several:
+            return True
         found = arguments.banner(without_prefix(text))
         return found is not None and self._set(found[0], arguments.scalar(found[1]), number, arguments.BANNER)
 

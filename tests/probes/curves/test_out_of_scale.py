@@ -81,3 +81,23 @@ def test_points_in_a_row_are_no_batches() -> None:
     made = run([series("train/loss", loss, range(60))])
 
     assert str(reading("loss", "loss-of-another-size", made).state) != "present"
+
+
+@pytest.mark.parametrize(
+    ("mode", "last", "expected"),
+    [
+        ("force_fp16", np.nan, "present"),
+        ("force_fp16", 0.4, "absent"),
+        ("allow_mix_precision", np.nan, "absent"),
+        (None, np.nan, "unknown"),
+    ],
+)
+def test_a_graph_that_is_all_in_half_precision(mode: str | None, last: float, expected: str) -> None:
+    """Beside it an infinite loss of CTC says nothing of its targets."""
+    settings = {"graph_precision": mode} if mode else {}
+    made = run([series("train/loss", [*DOWN, last, last], range(62))], settings)
+    frames = run([series("train/loss", [*DOWN, np.inf, np.inf], range(62), raw="ctc_loss")], settings)
+
+    assert str(reading("loss", "loss-lost-in-forced-half", made).state) == expected
+    told = str(reading("loss", "ctc-infinite-at-once", frames).state)
+    assert told == ("unknown" if mode == "force_fp16" else "present")

@@ -270,6 +270,14 @@ def test_banner_before_the_first_row(tmp_path: Path, line: str) -> None:
     assert [s.raw for s in content.series] == ["loss"]
 
 
+def test_several_assignments_and_nothing_else(tmp_path: Path) -> None:
+    """A line of `name=value` words is a list of them, and one of other words is none."""
+    found = settings(tmp_path, "precision_mode=force_fp16 op_select_implmode=high_performance\n" + ROW)
+
+    assert found == {"precision_mode": ("force_fp16", 80), "op_select_implmode": ("high_performance", 80)}
+    assert "a" not in settings(tmp_path, "took a=1 b=2 to do it\n" + ROW)
+
+
 @pytest.mark.parametrize(
     "line",
     [
