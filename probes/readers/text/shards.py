@@ -11,7 +11,7 @@ MOST = 20_000
 LONG = 300  # bytes of a line that names one file
 _HEADING = re.compile(rb"(?i)\b(?:files?|shards?|parts?)\b.{0,40}:\s*$")
 _FILE = re.compile(
-    rb"[\w.\-/]+?(?:\.(?:tfrecords?|mindrecord|parquet|arrow|npz|npy|tar|rec|lmdb|jsonl|lst|h5|hdf5)|-of-\d{2,6})\b(?:-of-\d+)?"
+    rb"[\w.\-/]+?(?:\.(?:tfrecords?|mindrecord\d{0,4}|parquet|arrow|npz|npy|tar|rec|lmdb|jsonl|lst|h5|hdf5)|-of-\d{2,6})\b(?:-of-\d+)?"
 )
 _MINE = re.compile(
     rb"\brank[ _:=#]{0,2}(\d{1,5})\b|\b(?:this|my|local|own) (?:rank|node|worker|shard|files)", re.I

@@ -136,7 +136,7 @@ def test_nodes_are_parts_of_one_run(tmp_path: Path) -> None:
     """A log of each node is that of a rank; the files that each reads stand below a heading."""
     rows = lines(2.0)
     for node in (0, 1):
-        names = "".join(f"   part-{n:03d}.tfrecord\n" for n in range(node * 3, node * 3 + 4))
+        names = "".join(f"   train.mindrecord{n:02d}\n" for n in range(node * 3, node * 3 + 4))
         (tmp_path / f"node{node}_10.0.0.1.log").write_text(f"this node reads 4 files:\n{names}{rows}")
 
     run = open_run(tmp_path)
