@@ -43,6 +43,8 @@ USUAL = 5  # names of a loss that say the whole stand first in their list
 
 def _trains(content: FileContent) -> bool:
     """A script of a training framework that takes training steps, or calls what takes them."""
+    if content.script and "sklearn" in content.script and ".partial_fit(" in content.script:
+        return True
     return bool(content.script and "framework" in content.facts and _STEPS.search(content.script))
 
 
