@@ -22,6 +22,7 @@ from .rewrites import rewritten_lines
 from .roles import Roles
 from .sides import Sides
 from .telling import (
+    axis_alone,
     crossing,
     drowned,
     lines_anew,
@@ -64,12 +65,17 @@ def _told(sides: Sides) -> Iterator[Edit]:
     every = [(line, edit) for line, edit in _all(sides) if edit is not None]
     plain = all(plainly_other(sides, line, edit) for line, edit in every)
     same = Same() if plain else same_meaning(sides.aligned)
-    left = [(line, edit) for line, edit in every if plain or not same_again(sides, same, line, edit)]
+    made = [edit for _, edit in every]
+    left = [
+        (line, edit)
+        for line, edit in every
+        if plain or axis_alone(edit, made) or not same_again(sides, same, line, edit)
+    ]
     left = [(line, edit) for line, edit in left if not ranked(sides, line, edit)]
     left = written_again(sides, left)
     lines, anew = rewritten_lines(sides.aligned, left), lines_anew(sides, left)
     over = crossing([edit for _, edit in left])
-    made = [
+    told = [
         (
             line,
             replace(edit, rewritten=True)
@@ -79,7 +85,7 @@ def _told(sides: Sides) -> Iterator[Edit]:
         for line, edit in left
     ]
     seen: set[tuple[object, ...]] = set()
-    for _, edit in sorted(others_drowned(sides, made), key=lambda m: m[0].node.lineno)[:MAX_EDITS]:
+    for _, edit in sorted(others_drowned(sides, told), key=lambda m: m[0].node.lineno)[:MAX_EDITS]:
         key = (edit.kind, edit.mine, edit.theirs, edit.gone, edit.new, edit.within)
         if key not in seen:
             seen.add(key)

@@ -120,6 +120,23 @@ def same_again(sides: Sides, same: Same, line: Line, edit: Edit) -> bool:
     return same.holds((line,), (partner,) if partner is not None else ())
 
 
+_AXES = frozenset({"squeeze()", "unsqueeze()", "view()", "reshape()", "flatten()", "[]", "slice", "index"})
+_OF_AXIS = frozenset({"squeeze()", "unsqueeze()", "squeeze.dim", "unsqueeze.dim", "-1.0", "1.0", "0.0"})
+
+
+def axis_alone(edit: Edit, every: Sequence[Edit]) -> bool:
+    """The output or target has an axis more, or less, and no other line makes up for it: they broadcast.
+
+    A run on made inputs does not see that: what it knows nothing of has the shape that fits.
+    """
+    words = edit.gone | edit.new
+    if not words & {"squeeze()", "unsqueeze()"} or not words <= _OF_AXIS:
+        return False
+    if edit.split == "eval" or not {"output", "loss.prediction", "loss.target"} & set(edit.roles):
+        return False
+    return not any(_AXES & (e.gone | e.new) for e in every if e is not edit)
+
+
 _BOUNDS = frozenset({"sigmoid()", "softmax()", "log_softmax()", "Sigmoid()", "Softmax()", "LogSoftmax()"})
 
 

@@ -113,6 +113,12 @@ def test_a_step_of_its_own_between_target_and_loss(tmp_path: Path, old: str, new
     assert ("edit-loss-arguments" in present(tmp_path, made.replace(old, new), made)) is found
 
 
+def test_an_axis_that_one_side_has(tmp_path: Path) -> None:
+    """(batch, 1) against (batch,): whatever the shapes that nothing tells, no other line makes up for it."""
+    mine = COUNTS.replace("net(x).squeeze(1)", "net(x)")
+    assert "edit-loss-arguments" in present(tmp_path, mine, COUNTS)
+
+
 def test_evaluation_does_not_make_up_for_the_loss(tmp_path: Path) -> None:
     mine = SERVICE.replace("self.head(x)", "self.head(x).sigmoid()")
     mine = mine.replace("torch.sigmoid(self.net(x))", "self.net(x)")
