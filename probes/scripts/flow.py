@@ -165,7 +165,7 @@ class Flow:
             calls += [(c, 0) for c in self._calls_of.get(owner, ())]
         calls += self._calls_behind.get(function, [])
         for call, bound in calls:
-            if function in self.source.above(call) or (method and self._of_another(call, function)):
+            if function in self.source.above(call) or self._of_another(call, function):
                 continue
             named = next((k.value for k in call.keywords if k.arg == node.id), None)
             place = (at - 1 if method else at) - bound
@@ -176,7 +176,9 @@ class Flow:
         return found
 
     def _of_another(self, call: ast.Call, function: Function) -> bool:
-        """Whether another class's method of the same name is called: `vocab.decode(ids)`, `net.decode(y)`."""
+        """Whether another thing's method of the same name is called: `vocab.decode(ids)`, `net.decode(y)`."""
+        if self.class_around(function) is None and self._is_method(call, function.name):
+            return True
         alike = self.functions.get(function.name, [])
         if len(alike) < 2 or not isinstance(call.func, ast.Attribute) or call.func.attr != function.name:
             return False  # `self.block(x)` runs the `forward` of what stands there
@@ -192,6 +194,22 @@ class Flow:
             {last_name(b) for b in one.bases if last_name(b) in self.source.classes} for one in (held, mine)
         ]
         return not any(bases)  # a method may be one of a class that is derived from the other
+
+    def _is_method(self, call: ast.Call, name: str) -> bool:
+        """Whether `scaler.fit(x)` is called, and not the function of this name in a module: `lib.fit(x)`."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != name:
+            return False
+        root = call.func.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        return not (isinstance(root, ast.Name) and root.id in self._imported)
+
+    @cached_property
+    def _imported(self) -> frozenset[str]:
+        """Names that imports give."""
+        plain = [a for node in self.source.of(ast.Import) for a in node.names]
+        parts = [a for node in self.source.of(ast.ImportFrom) for a in node.names]
+        return frozenset((a.asname or a.name).split(".")[0] for a in (*plain, *parts))
 
     @cached_property
     def _receivers(self) -> dict[ast.Call, ast.ClassDef | None]:

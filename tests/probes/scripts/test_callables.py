@@ -98,3 +98,23 @@ def test_registry_is_read_by_the_default_of_its_key(key: str, kind: str) -> None
 def test_registry_with_an_unknown_key_tells_nothing() -> None:
     source = script(REGISTRY.replace('str = "KIND"', "str"))
     assert [k for _, k in losses(source) if k] == []
+
+
+@pytest.mark.parametrize(
+    ("call", "handed"),
+    [
+        ("fit(net, x)", ["net"]),
+        ("loops.fit(net, x)", ["net"]),  # of a module
+        ("make_scaler().fit(table, x)", []),  # a method of another thing
+        ("scaler.fit(table, x)", []),
+        ("holder.inner.fit(table, x)", []),
+    ],
+)
+def test_a_method_of_a_functions_name_is_not_that_function(call: str, handed: list[str]) -> None:
+    """What `scaler.fit(table)` is given does not reach `def fit(model, x)`."""
+    source = script(f"import loops\ndef fit(model, x):\n    use(model)\n{call}\n")
+    mine = flow(source)
+    model = source.named("use")[0].args[0]
+
+    assert [ast.unparse(a) for a in mine.arguments(model)] == handed
+    assert [f.name for f in mine.called(source.named("fit")[0])] == ["fit"] * len(handed)
