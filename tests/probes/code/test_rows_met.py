@@ -14,6 +14,7 @@ from .._scripts import state
 
 SEES = "script-training-sees-evaluation"
 FITS = "script-fits-before-split"
+LEARNS = "script-learns-from-held-out"
 
 HEAD = """
 import numpy as np
@@ -117,7 +118,7 @@ def series(figures: str, train: str = "0, n1", val: str = "n1, n2") -> str:
     ],
 )
 def test_figures_of_both_parts(script: str) -> None:
-    assert "present" in (state(SEES, script), state(FITS, script))
+    assert "present" in (state(SEES, script), state(FITS, script), state(LEARNS, script))
 
 
 @pytest.mark.parametrize(
