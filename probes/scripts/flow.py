@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -127,11 +127,11 @@ class Flow:
         return self._given.get((None, text), [])[-1:]
 
     def _last(self, key: tuple[ast.AST | None, str], node: ast.AST) -> list[Given]:
-        line = getattr(node, "lineno", 0)
+        place = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
         around = set(self.source.above(node))
         found: list[Given] = []
         each = self._given.get(key, [])
-        before = bisect_left(each, line, key=lambda given: given.value.lineno)
+        before = bisect_right(each, place, key=_end)  # `a = f(); g(a)` may stand on one line
         for given in reversed(each[:before]):
             above = list(self.source.above(given.statement))
             if any(isinstance(p, ast.If) for p in above) and never_together(
@@ -426,6 +426,12 @@ def _item(node: ast.expr, key: str) -> ast.expr | None:
 def _place(given: Given) -> tuple[int, int]:
     """Where the value of an assignment stands: line and column."""
     return given.value.lineno, given.value.col_offset
+
+
+def _end(given: Given) -> tuple[int, int]:
+    """Where the value of an assignment ends: line and column."""
+    value = given.value
+    return value.end_lineno or value.lineno, value.end_col_offset or value.col_offset
 
 
 def _parts(target: ast.expr, places: tuple[int, ...] = ()) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:

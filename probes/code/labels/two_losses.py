@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 
-from ...readers._tree import unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
 from ..loss.output_kind import is_trained
-from ..shared.checks import at, is_evaluation, ok
+from ..shared.checks import at, is_evaluation, ok, without_gradients
 from ..shared.sides import literal
 
 _WITH_LABELS = ("crossentropyloss", "cross_entropy", "nllloss", "nll_loss")
@@ -28,7 +26,7 @@ def left_out_on_one_side(source: Script) -> Finding | None:
     scored = [
         (c, v)
         for c, v in told
-        if not is_trained(source, c) and (is_evaluation(source, c) or _without_gradients(source, c))
+        if not is_trained(source, c) and (is_evaluation(source, c) or without_gradients(source, c))
     ]
     if not trained or not scored or any(v is None for _, v in told) or source.named("masked_select"):
         return None
@@ -45,12 +43,6 @@ def left_out_on_one_side(source: Script) -> Finding | None:
         if ours == theirs
         else None
     )
-
-
-def _without_gradients(source: Script, call: ast.Call) -> bool:
-    """`with torch.no_grad():` around it, in a program without functions."""
-    around = [p for p in source.above(call) if isinstance(p, ast.With)]
-    return any(re.search(r"no_grad|inference_mode", unparse(w.items[0].context_expr)) for w in around)
 
 
 def _left_out(source: Script, call: ast.Call) -> int | None:

@@ -13,7 +13,7 @@ from ...scripts.flow import Flow, flow
 from ...scripts.learning import takes_gradients
 from ...scripts.minimised import handed, makers, objectives
 from ...scripts.syntax import Script
-from ..shared.checks import at, ok
+from ..shared.checks import at, ok, without_gradients
 from ..shared.nodes import is_own
 from ..shared.sides import literal
 
@@ -35,16 +35,17 @@ def reaches_zero(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for scope in _scopes(source):
         for node in of(scope, ast.Call, ast.BinOp):
+            why: str | None = None
             if isinstance(node, ast.Call) and last_name(node.func) in ("log", "log2", "log10", "sqrt"):
                 argument = None if is_own(source, node) else _argument(node)
                 if argument is None or (last_name(node.func) != "sqrt" and _guarded(source, node)):
                     continue
                 seen = seen or node
-                if (why := _under(source, mine, last_name(node.func), argument)) is not None:
-                    return at(source, node, why)
+                why = _under(source, mine, last_name(node.func), argument)
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and not _guarded(source, node):
-                if (why := _below(mine, node)) is not None:
-                    return at(source, node, why)
+                why = _below(mine, node)
+            if why is not None and not without_gradients(source, node):  # else a figure that is told
+                return at(source, node, why)
     if (epsilon := _epsilon_of_zero(source)) is not None:
         return at(source, epsilon, "this epsilon is zero: nothing is below the quotient")
     return ok(source, seen, "logarithms and roots have a floor") if seen is not None else None

@@ -9,6 +9,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
+from ..shared.checks import without_gradients
 
 _CUTS = ("detach", "detach_", "stop_gradient", "numpy", "item", "tolist", "asnumpy", "cpu")
 # what tells something of a value, and computes nothing with it
@@ -128,7 +129,7 @@ def _works(source: Script, use: ast.Name) -> bool:
         if isinstance(outer, (ast.If, ast.While)):
             return False
         if isinstance(outer, ast.stmt):
-            return not _without_gradients(source, outer) and not isinstance(outer, ast.Delete)
+            return not without_gradients(source, outer) and not isinstance(outer, ast.Delete)
     return False
 
 
@@ -136,13 +137,3 @@ def _handed_out(statement: ast.Return, use: ast.Name) -> bool:
     """The value itself is given back, beside others: what becomes of it is not told here."""
     value = statement.value
     return value is use or (isinstance(value, (ast.Tuple, ast.List)) and use in value.elts)
-
-
-def _without_gradients(source: Script, statement: ast.stmt) -> bool:
-    return any(
-        isinstance(p, ast.With)
-        and any(
-            "no_grad" in ast.dump(i.context_expr) or "inference" in ast.dump(i.context_expr) for i in p.items
-        )
-        for p in source.above(statement)
-    )

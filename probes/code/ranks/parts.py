@@ -13,7 +13,16 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..mindspore.cells import alone_in_each_process, drawn_apart, shares_crossed
 from ..mindspore.steps import shares_not_asked
-from ..shared.checks import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
+from ..shared.checks import (
+    at,
+    first,
+    imports_locals,
+    is_false_node,
+    ok,
+    outer_loop,
+    runs_in,
+    without_gradients,
+)
 from ..shared.sides import either, side
 from ..shared.units import chain
 from ..shared.uses import never_run
@@ -268,17 +277,13 @@ def _bypassed(source: Script) -> Finding | None:
         return ok(source, wrapped[0], "gradients are joined by hand as well")
     for call in source.calls:
         trains = source.train_loop is not None and source.train_loop in source.loops_around(call)
-        if call.args and trains and not _without_gradients(source, call):
+        if call.args and trains and not without_gradients(source, call):
             if _is_inner(call.func):
                 return at(source, call, "training calls the inner module, so gradients are not synchronised")
             inner = _taken_out(source, call)
             if inner is not None:
                 return at(source, inner, "training is given the inner module: gradients are not synchronised")
     return ok(source, wrapped[0], "training calls the wrapped model")
-
-
-def _without_gradients(source: Script, call: ast.Call) -> bool:
-    return any(isinstance(p, ast.With) and "no_grad" in unparse(p.items[0]) for p in source.above(call))
 
 
 def _is_inner(node: ast.expr | None) -> bool:

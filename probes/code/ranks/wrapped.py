@@ -19,7 +19,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import taken
 from ...scripts.syntax import Function, Script
-from ..shared.checks import at
+from ..shared.checks import at, without_gradients
 
 _DIRECT = ("DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP")
 _TAKES_OUT = ("unwrap_model", "unwrap", "_unwrap")
@@ -146,11 +146,7 @@ def _passes_in(source: Script, around: ast.AST, seen: set[ast.AST], depth: int) 
         return
     seen.add(around)
     for call in of(around, ast.Call):
-        quiet = any(
-            isinstance(p, ast.With) and re.search(r"no_grad|inference_mode", unparse(p.items[0]))
-            for p in source.above(call)
-        )
-        if quiet or not (call.args or call.keywords):
+        if without_gradients(source, call) or not (call.args or call.keywords):
             continue
         yield call
         if depth and _OF_STEP.search(last_name(call.func)):

@@ -10,7 +10,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
-from ..shared.checks import at, ok
+from ..shared.checks import at, ok, without_gradients
 from ..shared.roles import is_random, model_calls
 
 _Change = ast.Assign | ast.AugAssign
@@ -216,10 +216,8 @@ def _handed_by(source: Script, call: ast.Call, name: str) -> ast.For | None:
 
 def _without_gradients(source: Script, call: ast.Call) -> bool:
     """The call stands in `with torch.no_grad():`, in a loop of its own that runs no backward pass."""
-    withs = [p for p in source.above(call) if isinstance(p, ast.With)]
-    off = any(re.search(r"no_grad|inference_mode", unparse(i.context_expr)) for w in withs for i in w.items)
     loop = next(iter(source.loops_around(call)), None)
-    return off and loop is not None and not takes_gradients(source, loop)
+    return without_gradients(source, call) and loop is not None and not takes_gradients(source, loop)
 
 
 def _reorders(value: ast.Subscript) -> bool:

@@ -134,6 +134,12 @@ def _evaluates(function: ast.AST) -> bool:
     return any(_NO_GRADIENT.search(unparse(e)) for e in (*getattr(function, "decorator_list", []), *blocks))
 
 
+def without_gradients(source: Script, node: ast.AST) -> bool:
+    """Say whether a node stands in a `with torch.no_grad():` or the like."""
+    around = [i.context_expr for p in source.above(node) if isinstance(p, ast.With) for i in p.items]
+    return any(_NO_GRADIENT.search(unparse(e)) for e in around)
+
+
 def is_false(call: ast.Call) -> bool:
     """Say whether the first argument of a call is False."""
     return bool(call.args) and is_false_node(call.args[0])

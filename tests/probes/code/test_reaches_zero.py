@@ -37,6 +37,10 @@ for x, y in loader:
         ("kept = y != -100\n    return (out[kept] ** 2).sum() / kept.sum()", False),
         ("return torch.log(out.exp().sum(1)).mean()", False),
         ("share = (y == 0).sum() / (y == 1).sum()\n    return share * F.mse_loss(out, y)", False),
+        (
+            "with torch.no_grad():\n        show(((out - y).abs() / y).mean())\n    return F.l1_loss(out, y)",
+            False,
+        ),
     ],
 )
 def test_what_reaches_zero_has_a_floor(body: str, fires: bool) -> None:

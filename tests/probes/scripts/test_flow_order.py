@@ -18,6 +18,8 @@ LOOP = "def forward(x):\n    x = stem(x)\n    for b in blocks:\n        x = b(x)
         (LOOP + "    return x\n", ["b(x)"]),
         ("def f(x):\n    if deep:\n        x = a(x)\n    x = b(x)\n    return x\n", ["b(x)"]),
         ("def f(x):\n    x = b(x)\n    if deep:\n        x = a(x)\n    return x\n", ["a(x)", "b(x)"]),
+        ("def f(x):\n    x = a(x); x = b(x); return x\n", ["b(x)"]),  # on one line
+        ("def f(x):\n    return x; x = a(x)\n", []),
     ],
 )
 def test_the_last_assignment_above_counts(text: str, given: list[str]) -> None:
