@@ -814,7 +814,7 @@ BROKEN = [
         "adapt-all",
         "text",
         [("words.adapt(train_raw.map", "words.adapt(raw.map")],
-        "script-training-sees-evaluation",
+        "script-learns-from-held-out",
         "adapt",
     ),
     (

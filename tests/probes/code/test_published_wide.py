@@ -226,7 +226,10 @@ def main(model, x, y):
     ],
 )
 def test_numbers_of_categories_are_learned_of_all(learns: str) -> None:
-    assert _quiet("script-training-sees-evaluation", NUMBERED.replace("{learns}", learns))
+    text = NUMBERED.replace("{learns}", learns)
+
+    assert _quiet("script-training-sees-evaluation", text)
+    assert _quiet("script-learns-from-held-out", text)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +240,7 @@ def test_numbers_of_categories_are_learned_of_all(learns: str) -> None:
     ],
 )
 def test_scales_of_all_samples_are_told(learns: str) -> None:
-    assert state("script-training-sees-evaluation", NUMBERED.replace("{learns}", learns)) == "present"
+    assert state("script-learns-from-held-out", NUMBERED.replace("{learns}", learns)) == "present"
 
 
 @pytest.mark.parametrize(

@@ -297,4 +297,4 @@ def test_held_out_data_are_not_scaled_by_themselves(body: str, fires: bool) -> N
     ],
 )
 def test_figures_are_of_the_training_rows(body: str, fires: bool) -> None:
-    assert (state("script-training-sees-evaluation", FRAMES.replace("{BODY}", body)) == P) == fires
+    assert (state("script-learns-from-held-out", FRAMES.replace("{BODY}", body)) == P) == fires

@@ -48,4 +48,4 @@ for inside, outside in model_selection.StratifiedKFold(5).split(codes, labels):
     [("OrdinalEncoder(dtype=np.int64)", False), ("OneHotEncoder()", False), ("StandardScaler()", True)],
 )
 def test_which_number_a_word_has_is_no_figure_of_the_rows(made: str, told: bool) -> None:
-    assert (state("script-training-sees-evaluation", FOLDS.replace("{made}", made)) == "present") is told
+    assert (state("script-learns-from-held-out", FOLDS.replace("{made}", made)) == "present") is told
