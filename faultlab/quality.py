@@ -1,8 +1,9 @@
 """Write docs/quality.md: the score over the fault lab beside published detectors on the same logged runs.
 
-Usage: python faultlab/quality.py [--jobs N] [--parts FOLDER]
-    Scores anew (about two hours of one core), stores faultlab/score.json and faultlab/code_score.json, and
-    writes docs/quality.md. With a folder for parts a score that was cut off goes on where it was.
+Usage: python faultlab/quality.py [--jobs N] [--parts FOLDER] [--only lab|code]
+    Scores anew (some three hours of one core), stores faultlab/score.json and faultlab/code_score.json, and
+    writes docs/quality.md. With a folder for parts a score that was cut off goes on where it was; with
+    `--only` the other score stays as it is stored.
 """
 
 from __future__ import annotations
@@ -260,6 +261,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     parser.add_argument("--parts", type=Path, help="a folder that keeps what was diagnosed, to go on from")
+    parser.add_argument("--only", choices=("lab", "code"), help="one score; the other stays as it is stored")
     options = parser.parse_args()
 
     def scored(script: str, target: Path) -> None:
@@ -271,18 +273,25 @@ def main() -> None:
         subprocess.run([sys.executable, str(HERE / script), *given], check=True)
 
     stored = HERE / "score.json"
-    scored("score.py", stored)
     labels = yaml.load((HERE / "cases.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    if options.only != "code":
+        scored("score.py", stored)
+        _complete(stored, labels)
+    if options.only != "lab":
+        scored("code_score.py", code_score.STORED)
+    code = json.loads(code_score.STORED.read_text(encoding="utf-8"))
+    text = page(json.loads(stored.read_text(encoding="utf-8")), labels, code)
+    (HERE.parent / "docs" / "quality.md").write_text(text, encoding="utf-8")
+
+
+def _complete(stored: Path, labels: dict[str, Any]) -> None:
+    """Put the detectors' rows and the causes without a case beside the views of a score."""
     score = {**json.loads(stored.read_text(encoding="utf-8")), "detectors": detectors(labels)}
     causes = {*load_rules().causes} - {x["cause"] for x in labels.values()}
     score["without_case"] = {cause: NOT_SHOWN.get(cause, "not made yet") for cause in sorted(causes)}
     lines = ",\n".join(json.dumps(v) for v in score.pop("views"))
     head = json.dumps(score, indent=1, ensure_ascii=False)[:-2]
     stored.write_text(f'{head},\n"views": [\n{lines}\n]}}\n', encoding="utf-8")
-    scored("code_score.py", code_score.STORED)
-    code = json.loads(code_score.STORED.read_text(encoding="utf-8"))
-    text = page(json.loads(stored.read_text(encoding="utf-8")), labels, code)
-    (HERE.parent / "docs" / "quality.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
