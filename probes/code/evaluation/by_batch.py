@@ -146,7 +146,12 @@ def _moved_down(source: Script, call: ast.Call, loop: ast.For, cut: ast.expr) ->
     losses = [c for c in of(scope, ast.Call) if re.search(r"(?i)cross_?entropy|crit|loss", last_name(c.func))]
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     same = unparse(owner.value) if isinstance(owner, ast.Subscript) else ""
-    whole = any(c.args and same and unparse(c.args[0]) == same for c in losses)
+    whole = any(
+        same
+        and [unparse(a) for a in c.args[:1]] == [same]
+        and not any(re.search(r"[-+] ?1\b", unparse(a)) for a in c.args[1:2])
+        for c in losses
+    )
     return (met or counted) and whole
 
 

@@ -17,12 +17,14 @@ from ...scripts.learning import differentiated, taken, takes_gradients
 from ...scripts.syntax import Script
 from ..model.sequence import input_again
 from ..shared.checks import at, ok
+from ..shared.sides import whole_number
 
 _SAME = word_set(
     "to cuda cpu long int float double view reshape flatten ravel detach numpy contiguous clone item type "
     "astype asnumpy requires_grad_ data squeeze unsqueeze"
 )
 _CHOOSES = word_set("argmax argmin topk max softmax sigmoid round exp expm1 log log1p abs")
+_PLACES = word_set("argmax argmin topk")
 _FLATTENS = word_set("squeeze flatten ravel view reshape")
 _LIBRARIES = word_set("torch np numpy F tf jnp ops mint paddle math")
 
@@ -106,6 +108,7 @@ def _comparisons(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]
 def _form(source: Script, node: ast.expr) -> _Form:
     added, start, flat = 0, 0, False
     known: int | None = 0
+    chosen: ast.Call | None = None
     for _ in range(14):
         if isinstance(node, ast.Name):
             found = flow(source).given(node)
@@ -127,6 +130,10 @@ def _form(source: Script, node: ast.expr) -> _Form:
         elif isinstance(node, ast.Subscript):
             begins, drops = _begins(node.slice)
             flat = flat or drops
+            if chosen is not None and begins:  # of the classes from this one on: places are counted anew
+                on_classes = _on_classes(chosen, node.slice)
+                added -= begins if on_classes else 0
+                begins = 0 if on_classes else begins if on_classes is False else None
             known = None if begins is None else known
             start += begins or 0
             node = node.value
@@ -136,6 +143,7 @@ def _form(source: Script, node: ast.expr) -> _Form:
             name = last_name(node.func)
             flat = flat or name in _FLATTENS
             owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            chosen = node if name in _PLACES else chosen
             if name in _SAME | _CHOOSES and owner is not None and unparse(owner) not in _LIBRARIES:
                 node = owner
             elif name in _SAME | _CHOOSES and node.args:
@@ -146,6 +154,18 @@ def _form(source: Script, node: ast.expr) -> _Form:
         else:
             break
     return _Form("", 0, None)
+
+
+def _on_classes(chosen: ast.Call, index: ast.expr) -> bool | None:
+    """Whether `scores[:, 1:].argmax(1)` cuts the axis that is chosen along; None where not known."""
+    given = [k.value for k in chosen.keywords if k.arg in ("dim", "axis")] or chosen.args[-1:]
+    axis = whole_number(given[0]) if given else None
+    if not isinstance(index, ast.Tuple) or axis is None:
+        return None
+    cut = [i for i, e in enumerate(index.elts) if isinstance(e, ast.Slice) and e.lower is not None]
+    if axis == -1:  # the last one that is written may be the last one
+        return None if len(index.elts) - 1 in cut else False
+    return axis in cut
 
 
 def _peeled(node: ast.expr) -> _Form:
