@@ -429,9 +429,10 @@ def _place(given: Given) -> tuple[int, int]:
 
 
 def _end(given: Given) -> tuple[int, int]:
-    """Where the value of an assignment ends: line and column."""
-    value = given.value
-    return value.end_lineno or value.lineno, value.end_col_offset or value.col_offset
+    """Where an assignment ends, or what a loop goes over: line and column."""
+    whole = isinstance(given.statement, (ast.Assign, ast.AnnAssign, ast.AugAssign))
+    node = given.statement if whole else given.value  # `a, b = a[5:], a[:5]` reads `a` as it was before
+    return getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)
 
 
 def _parts(target: ast.expr, places: tuple[int, ...] = ()) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:
