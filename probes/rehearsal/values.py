@@ -47,7 +47,7 @@ def turned_out(value: Any) -> Any:
     return value.net if type(value) is Unknown and value.net is not None else value
 
 
-class Places:
+class DrawnPlaces:
     """So many whole numbers that a program draws: as places of rows, for each number of rows to choose of."""
 
     def __init__(self, drawn: int) -> None:
@@ -89,7 +89,7 @@ class Tensor:
     units: tuple[tuple[str, frozenset[int]], ...] = ()  # what it was scaled by (see `units`)
     length: int = 0
     unfilled: bool = False
-    places: Places | None = None
+    places: DrawnPlaces | None = None
 
     def like(self, **changed: Any) -> Tensor:
         """A tensor made of this one."""

@@ -46,7 +46,7 @@ def begun_again(source: Script) -> Finding | None:
 
     What is counted up is set back at the top of the endless loop that gives one batch in a round.
     """
-    for loop in (n for n in source.of(ast.While) if isinstance(n, ast.While)):
+    for loop in source.of(ast.While):
         gives = [n for n in of(loop, ast.Yield) if source.loops_around(n)[:1] == [loop]]
         if not gives or not (isinstance(loop.test, ast.Constant) and loop.test.value):
             continue
@@ -56,7 +56,7 @@ def begun_again(source: Script) -> Finding | None:
                 starts |= {t.id: statement for t in statement.targets if isinstance(t, ast.Name)}
             if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
                 begun = starts.get(statement.target.id)
-                cuts = [n for n in of(loop, ast.Slice) if isinstance(n, ast.Slice) and n.lower is not None]
+                cuts = [n for n in of(loop, ast.Slice) if n.lower is not None]
                 named = any(unparse(n.lower) == statement.target.id for n in cuts if n.lower is not None)
                 if begun is not None and named and begun.lineno < gives[0].lineno < statement.lineno:
                     return at(

@@ -112,12 +112,12 @@ def held_out_changed(machine: Machine) -> Iterator[Verdict]:
         return
     if any(sum(1 for _ in _inputs(a)) != 1 for a in held):
         return  # several parts, several views
-    for ask in held[:1]:
-        mine, odd = done[ask.net.serial]
-        alike = set.intersection(*({n for one in _inputs(a) for n in one.done} for a in held))
-        strange = {n for one in _inputs(ask) for n in _odd(plain(one.units))}
-        if (only := sorted(alike & _CHANGES - mine)) and odd <= strange:
-            yield Verdict("held-out-changed", ask.node, f"only what is scored goes through {only[0]!r}")
+    ask = held[0]
+    mine, odd = done[ask.net.serial]
+    alike = set.intersection(*({n for one in _inputs(a) for n in one.done} for a in held))
+    strange = {n for one in _inputs(ask) for n in _odd(plain(one.units))}
+    if (only := sorted(alike & _CHANGES - mine)) and odd <= strange:
+        yield Verdict("held-out-changed", ask.node, f"only what is scored goes through {only[0]!r}")
 
 
 def _inputs(ask: Asked) -> Iterator[Tensor]:

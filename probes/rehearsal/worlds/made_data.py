@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..forms import COLUMN, ROW
-from ..values import Places, Tensor
+from ..values import DrawnPlaces, Tensor
 from .known_numbers import LARGEST
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def drawn(machine: Machine, name: str, given: list[Any], named: dict[str, Any]) 
         return made
     own_rows(machine, made, shape[0])
     if name in ("integers", "randint"):
-        made.places = Places(shape[0])
+        made.places = DrawnPlaces(shape[0])
     made.form = ROW if len(shape) == 1 else COLUMN if shape[1:] == (1,) else ""
     return made
 
