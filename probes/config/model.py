@@ -50,6 +50,48 @@ def names_weights(setting: Setting) -> bool:
     return _is_place(setting) and told not in _EMPTY
 
 
+_KERAS_LAYER = re.compile(r"^(.*\blayers)\.(\d+)\.config\.activation$")
+_NO_ACTIVATION = ("linear", "none", "null", "")
+_CHANCES = ("softmax", "sigmoid")
+
+
+@probe()
+def output_misses_loss(view: View) -> Finding:
+    """The saved configuration of a Keras model: its cross-entropy wants chances and gets scores, or both.
+
+    A loss that is named by a string takes chances (`from_logits` is false there).
+    """
+    last = max(
+        ((int(m[2]), s) for s in view.run.raw_settings if (m := _KERAS_LAYER.match(s.key))),
+        key=lambda pair: pair[0],
+        default=None,
+    )
+    losses = [
+        s
+        for s in view.run.raw_settings
+        if re.search(r"(?:^|\.)compile_config\.loss(?:\.class_name)?$", s.key)
+    ]
+    named = re.sub(r"[^a-z]", "", str(losses[0].value).lower()) if len(losses) == 1 else ""
+    if last is None or "crossentropy" not in named:
+        return unknown("no configuration of a Keras model with one cross-entropy lies in the run")
+    at, output = last
+    layers = [s.key for s in view.run.raw_settings if re.search(r"\blayers\.\d+\.class_name$", s.key)]
+    if any(int(key.split(".")[-2]) > at for key in layers):
+        return unknown("the last layer of the model has no setting `activation`")
+    given = [
+        s.value for s in view.run.raw_settings if s.key.endswith("compile_config.loss.config.from_logits")
+    ]
+    scores = bool(given and given[0] is True)
+    kind = str(output.value).lower()
+    words = (
+        f"the last layer has the activation {kind}, and the loss wants {'scores' if scores else 'chances'}"
+    )
+    where = tuple(Place(s.file, s.line) for s in (output, losses[0]))
+    if kind in (_CHANCES if scores else _NO_ACTIVATION):
+        return present(words, where=where)
+    return absent(words, where=where) if kind in (*_CHANCES, *_NO_ACTIVATION) else unknown(words)
+
+
 @probe()
 def tuned_from_nothing(view: View) -> Finding:
     """Fine-tuning is asked for by `run_mode` (MindFormers), and every place for a checkpoint is empty."""

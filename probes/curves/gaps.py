@@ -516,8 +516,10 @@ def eval_never_learns(view: View, progress: float, share: float, some: float, wo
     best = float(np.min(held.y))
     words = f"train/loss falls from {first:.4g} to {train.end.value:.4g}, eval/loss is {best:.4g} at its best"
     rest: dict[str, Any] = {"value": best / first, "threshold": share, "series": ("train/loss", "eval/loss")}
-    if best < share * first:
-        return absent(words, **rest)
+    ranks = view.run.series.get("eval/auc")
+    told = float(np.nanmax(ranks.values)) if ranks is not None and np.isfinite(ranks.values).any() else 0.0
+    if best < share * first or 0.7 <= told <= 1.0:  # a guess has 0.5
+        return absent(words if best < share * first else f"{words}, and eval/auc comes to {told:.3g}", **rest)
     last, begin = float(held.y[-1]), float(held.y[0])
     away = last > worse * max(begin, share * first) and last > first
     if train.end.value > (1 - (some if away else progress)) * first or situation.trained_start(

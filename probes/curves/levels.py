@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,7 @@ def near_zero(run: Run, curve: Shape, level: float = 0.01) -> Finding:
     return absent(words, series=(curve.name,), **seen)
 
 
+OVERLAPS = ("dc", "dice", "tversky", "iou", "jaccard")  # minus an overlap, where added, goes below zero
 _AMONG_CLASSES = ("cross", "ce", "entropy", "bce", "focal")
 
 
@@ -99,7 +101,8 @@ def may_lie_below_zero(run: Run, curve: Shape) -> bool:
     if any(situation.metric(run, s, ("accuracy", "f1", "auc")) for s in ("train", "eval", "test")):
         return False
     named = situation.text(run, "loss_function")
-    if situation.classes(run) is not None or any(w in named for w in _AMONG_CLASSES):
+    added = any(w in re.split(r"[^a-z0-9]+", named.replace("_", " ")) for w in OVERLAPS)
+    if not added and (situation.classes(run) is not None or any(w in named for w in _AMONG_CLASSES)):
         return False
     if situation.bottomless(curve.series) is not None or curve.count < 8:
         return False
@@ -319,6 +322,9 @@ def _first_loss(curve: Shape) -> tuple[float, str | None]:
     return float(curve.y[0]), None
 
 
+_SPOKEN = re.compile(r"(?i)(?:^|[/_ ])(?:wer|cer)$")  # of speech: most losses there are over alignments
+
+
 @on_loss(3)
 def initial_above_chance(run: Run, curve: Shape, ratio: float = 1.5) -> Finding:
     """The first loss exceeds that of a uniform guess by `ratio`."""
@@ -327,7 +333,7 @@ def initial_above_chance(run: Run, curve: Shape, ratio: float = 1.5) -> Finding:
         return unknown(
             "the number of classes is not known" if known is None else "the loss is a sum of terms"
         )
-    if situation.aligned(run):
+    if situation.aligned(run) or any(_SPOKEN.search(s.raw) for s in run.all_series):
         return unknown("a loss over alignments begins with the length of what is to be said")
     level = situation.chance_loss(run, known.count)
     first, doubt = _first_loss(curve)

@@ -284,8 +284,11 @@ def _is_chance(run: Run, values: Floats, count: int, relative: float = 2e-5) -> 
 
 
 @probe()
-def eval_metric_zero(view: View, points: int = 2) -> Finding:
-    """Every evaluation gives exactly zero."""
+def eval_metric_zero(view: View, points: int = 2, many: int = 10) -> Finding:
+    """Every evaluation gives exactly zero.
+
+    The plan of a run that stops by itself is no measure: `many` evaluations are enough of any run.
+    """
     series = metric(view.run, "eval", tuple(k for k in ANY if k not in ("r2", "reward")))
     if series is None:
         return unknown("no evaluation metric was logged")
@@ -300,7 +303,7 @@ def eval_metric_zero(view: View, points: int = 2) -> Finding:
     if np.any(values < 0):
         return unknown(f"{series.name} is {np.min(values):g}: undefined rather than zero")
     share = situation.planned_share(view.run, series)
-    if len(values) < points or (share is not None and share < 0.3):
+    if len(values) < points or (share is not None and share < 0.3 and len(values) < many):
         return unknown(f"{too_few(series, points)}, and enough of the run")
     return present(
         f"{series.name} is exactly 0 at all {len(values)} evaluations",

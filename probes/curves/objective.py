@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,34 @@ def kl_vanishes(view: View, left: float = 0.02, points: int = 5) -> Finding:
     if high > 0 and abs(end) <= left * min(high, beside):
         return present(words, step=kl.step(kl.end.first), **see(kl, kl.count - 1), **seen)
     return absent(words, series=(kl.name, error.name), **seen)
+
+
+_OF_BOXES = re.compile(
+    r"(?i)(?:^|[/_ .])(?:(?:loss_(?:rpn_)?|l)(?:bbox|box_reg|rpn_loc|box)|(?:bbox|box)_loss)$"
+)
+
+
+@probe("train/loss")
+def boxes_cost_nothing(view: View, points: int = 10, share: float = 0.99) -> Finding:
+    """The terms of the boxes in a training loss are exactly zero at `share` of at least `points` values.
+
+    A detector that is given a box places it wrongly at first. Terms that stay zero were given none: no label
+    was found for the pictures, or none has a name or number that the model knows.
+    """
+    terms = [
+        s
+        for s in view.run.all_series
+        if s.split != "eval" and not s.name.startswith(("eval/", "test/")) and _OF_BOXES.search(s.raw)
+    ]
+    terms = [s for s in terms if np.count_nonzero(np.isfinite(s.values)) >= points]
+    if not terms:
+        return unknown(f"no term of a training loss for boxes has {points} values")
+    least = min(float(np.mean(s.values[np.isfinite(s.values)] == 0)) for s in terms)
+    words = f"{', '.join(sorted({s.raw for s in terms})[:3])}: exactly zero at {least:.0%} of the values"
+    seen: dict[str, Any] = {"value": round(least, 4), "threshold": share}
+    if least >= share:
+        return present(words, where=(place(terms[0], 0),), **seen)
+    return absent(words, **seen)
 
 
 @probe()

@@ -11,6 +11,7 @@ from ..registry import Finding, View, absent, place_of, present, unknown
 from ..run import Run
 from . import situation, stats
 from .judging import on_loss, probe, see
+from .levels import OVERLAPS
 from .no_number import broken
 from .shapes import Shape
 
@@ -39,7 +40,8 @@ def below_its_floor(run: Run, curve: Shape, least: float) -> Finding:
     named = " ".join((curve.name, curve.series.raw, situation.text(run, "loss_function")))
     terms = [n for n in run.series if n.startswith("train/loss/")]
     named = re.sub(r"cross[ _-]entropy", "crossentropy", " ".join((named, *terms)).lower()).replace("_", " ")
-    kinds = set(_WORD.findall(named)) & _FROM_ZERO if len(terms) < 2 else set()
+    said = set(_WORD.findall(named))
+    kinds = said & _FROM_ZERO if len(terms) < 2 and said.isdisjoint(OVERLAPS) else set()
     seen: dict[str, Any] = {"value": float(curve.y[low]), "threshold": -least}
     words = f"the smallest value of {curve.name} is {curve.y[low]:.4g}"
     if curve.y[low] < -ABSURD:

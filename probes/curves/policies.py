@@ -349,6 +349,31 @@ def chosen_answers_lost(view: View, reward: float = -10.0, points: int = 8) -> F
 
 
 @probe()
+def preferences_reversed(view: View, below: float = 0.4, above: float = 0.6) -> Finding:
+    """Held-out pairs are told apart the wrong way round, while training pairs are told apart rightly.
+
+    A policy that has learned nothing of use tells one half of them apart. Fewer than `below` rightly, with
+    more than `above` in training, means that the preferred answer stands where the refused one belongs.
+    """
+    run = view.run
+    trained, held = (
+        logged(run.series.get("train/preference_accuracy")),
+        run.series.get("eval/preference_accuracy"),
+    )
+    if held is None or len(logged(held)) < 3 or len(trained) < 4:
+        return unknown("fewer than 3 evaluations of held-out pairs, or of training pairs, were logged")
+    right = float(np.median(trained[-max(2, len(trained) // 3) :]))
+    level = float(np.median(logged(held)[-max(2, len(logged(held)) // 3) :]))
+    words = f"over the last third {level:.3g} of the held-out pairs are told apart, {right:.3g} in training"
+    seen: dict[str, Any] = {"value": round(level, 3), "threshold": below}
+    if level >= below:
+        return absent(words, series=(held.name,), **seen)
+    if right <= above:
+        return unknown(f"{words}: training itself has not come far enough", **seen)
+    return present(words, **seen, **at_finite(held, len(logged(held)) - 1))
+
+
+@probe()
 def preferences_by_heart(view: View, accuracy: float = 0.98, margin: float = 8.0, points: int = 8) -> Finding:
     """All training pairs are told apart, by a margin of `margin`, and no held-out pairs are as well.
 

@@ -173,7 +173,7 @@ def rises_for_good(curve: Shape, rise: float, dead: bool = False) -> Rise | None
     before = max(1, curve.end.first)
     best = min(stats.lowest_level(curve.y[:before], max(1, curve.count // 10)), curve.start, key=_value)
     if not _risen(curve, best, curve.end, rise):
-        return _climb(curve, best)
+        return _climb(curve, best) or _thrown(curve, rise)
     last = max(1, round(0.1 * curve.count))
     close = stats.level(curve.y, curve.count - last, curve.count - 1, curve.sigma_tail)
     if not _risen(curve, best, close, rise) or _coming_back(curve, best, close) or _usual(curve):
@@ -191,6 +191,25 @@ def _climb(curve: Shape, best: Level) -> Rise | None:
     if not curve.positive or curve.count >= FEW or len(after) < 4 or after[-1] < 3 * after[0]:
         return None
     return Rise(best, curve.end, low + 1) if np.all(np.diff(after) > 0) else None
+
+
+_LOGGED = 20  # points, of which two given ones are the lowest: by chance in one curve of 190
+
+
+def _thrown(curve: Shape, rise: float) -> Rise | None:
+    """In a log of many points: the first two lie below all that follows a jump, by `rise`.
+
+    A trained model that the first updates throw off is good for a point or two, too few for a level, and ends
+    below the top of its fall without coming back.
+    """
+    first = float(np.max(curve.y[:2]))
+    over = curve.y > rise * first
+    if curve.count < _LOGGED or not curve.positive or not over.any():
+        return None
+    onset = int(np.argmax(over))
+    if onset < 2 or onset > 0.1 * curve.count or not over[onset:].all():
+        return None
+    return Rise(stats.level(curve.y, 0, 1, curve.sigma_tail), curve.end, onset)
 
 
 def _risen(curve: Shape, best: Level, end: Level, rise: float) -> bool:

@@ -101,7 +101,7 @@ def switched_on(run: Run, key: str) -> bool:
 def regression(run: Run) -> bool:
     """Whether the loss is known to be one without an absolute scale."""
     loss = text(run, "loss_function")
-    if any(word in loss for word in REGRESSION):
+    if any(word in loss for word in REGRESSION) and "entropy" not in loss:  # label_smoothed_cross_entropy
         return True
     return run.info.context.get("task") == "regression"
 
@@ -242,6 +242,8 @@ def trained_start(run: Run, curve: Shape | None = None) -> str | None:
             return f"{key} is set"
     if any(s.key.endswith("pretrained_model_name_or_path") and s.value for s in run.raw_settings):
         return "a pretrained model is named"
+    if any(s.key.rpartition(".")[2] == "finetuning_type" and s.value for s in run.raw_settings):
+        return "finetuning_type is set"
     if of_torchtune(run):
         return "torchtune trains models further"
     told = ("weights-newly-initialized",) if own else ("resume", "weights-newly-initialized")

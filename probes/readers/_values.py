@@ -53,7 +53,8 @@ for _unit, _rank, _names in (
     ),
     ("step", 1, "step steps current_steps current_step training_step train_step optimizer_step opt_step"),
     ("step", 2, "num_updates num_update update updates upd n_upd n_updates global_update completed_steps"),
-    ("iteration", 3, "iter iters iteration iterations it itr n_iter num_iter global_iter training_iteration"),
+    ("iteration", 3, "iter iters iteration iterations it itr n_iter num_iter global_iter"),
+    ("call", 3, "training_iteration"),  # Ray counts reports, which most programs make once an epoch
     ("epoch-step", 4, "batch batch_idx batch_id batch_num batch_index minibatch mini_batch"),
     ("epoch", 5, "epoch epochs epoch_num epoch_idx epoch_id cur_epoch current_epoch ep epoch_number"),
     ("epoch", 6, "train/epoch trainer/epoch"),

@@ -64,6 +64,8 @@ _COUNTED = re.compile(r"\bseq\s+(?:(\d+)\s+)?(\d+|\S*?\w+\W*-\s*1\W*)\s*\)?$|^\{
 _COUNTING = re.compile(r"^\(\(\s*\w+=0\s*;\s*\w+<\s*(\d+)\s*;")
 _TOGETHER = re.compile(r"(?i)rank|world[-_]size|hccl|nccl|dist[-_]")
 _SIZE = re.compile(r"^--world[-_]size(?:=\S*)?$")
+_STARTS_FROM = "--pretrained_model_name_or_path"  # of diffusers, often given by a variable of the shell
+_UNNAMED = "a variable of the shell"
 _LAUNCHER_FLAGS = frozenset({"-m", "-u", "-c", "-e", "-x", "-o"})
 
 Word = tuple[str, int]
@@ -371,12 +373,15 @@ class _Script:
                     self._add(override.group(1), value_of(override.group(2)), line)
                 continue
             if option.group(2) is not None:
-                self._add(option.group(1), value_of(option.group(2)), line)
+                starts = not option.group(2) and text.startswith(_STARTS_FROM)
+                self._add(option.group(1), _UNNAMED if starts else value_of(option.group(2)), line)
                 continue
             values: list[str] = []
             while at < len(words) and _is_value(words[at][0], values):
                 values.append(words[at][0])
                 at += 1
+            if values == ["$"] and text == _STARTS_FROM:
+                self._add(text, _UNNAMED, line)
             if text in _LAUNCHER_FLAGS or "$" in values:
                 continue
             read = [value_of(v) for v in values]

@@ -248,6 +248,14 @@ def _pretrained(value: Value) -> Value:
     return value.strip()
 
 
+def _adapter(value: Value) -> Value:
+    """What is trained beside a frozen model; training the whole model is no adapter."""
+    text = _text(value)
+    if isinstance(text, str) and text.strip().lower() in (*_FALSE, "full"):
+        raise Unusable
+    return text
+
+
 def _list(value: Value) -> Value:
     if isinstance(value, str):
         pieces = [p for p in re.split(r"[,\s]+", value.strip("()[] ")) if p]
@@ -284,6 +292,7 @@ _FORMS: Mapping[str, Callable[[Value], Value]] = {
     "activation": _activation,
     "norm": _norm,
     "pretrained": _pretrained,
+    "adapter": _adapter,
     "list": _list,
     "any": _any,
 }

@@ -1068,6 +1068,21 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "one-class-by-f1",
     )
     add(
+        "no box under a known name",
+        run(
+            [
+                series("train/loss", decay(n, 1.9, 0.01)),
+                series("train/loss/bbox", np.zeros(n), raw="loss_bbox"),
+            ]
+        ),
+        "boxes-cost-nothing",
+    )
+    add(
+        "thrown off by its second update, and half way back",
+        run([series("train/loss", np.r_[1.6, 1.5, 6.0 + decay(n - 2, 2.2, 0.1)])]),
+        "loss-diverges-early",
+    )
+    add(
         "code that says nothing",
         run(
             [

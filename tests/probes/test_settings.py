@@ -179,6 +179,12 @@ def test_the_number_format_is_derived_from_any_flags(
     assert in_force(*rows).get("precision") == precision
 
 
+def test_training_all_weights_is_no_adapter() -> None:
+    """LLaMA-Factory names it beside its adapters."""
+    assert "adapter" not in in_force(("finetuning_type", "full"))
+    assert in_force(("finetuning_type", "lora"))["adapter"] == "lora"
+
+
 def test_a_block_that_is_switched_off_says_nothing() -> None:
     """DeepSpeed's fp16 block with enabled: false has no loss scale in force."""
     assert "loss_scale" not in in_force(("fp16.enabled", False), ("fp16.loss_scale", 128))

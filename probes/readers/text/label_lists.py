@@ -21,12 +21,29 @@ _COUNTED = re.compile(
 )
 
 
+# axolotl prints each token with label and number, "invoice(-100, 25637)", and counts the supervised ones
+_PAIRED = re.compile(rb"\((-?\d{1,7}), ?\d{1,7}\)")
+_NONE_SUPERVISED = re.compile(rb"\btotal[_ ]supervised[_ ]tokens\W{1,4}0\b(?![.,\d])", re.IGNORECASE)
+
+
+def _paired(head: bytes) -> int | None:
+    """The line of a printed sample in which each token has the label that counts for nothing, or is none."""
+    if told := _NONE_SUPERVISED.search(head):
+        return head.count(b"\n", 0, told.start()) + 1
+    pairs = list(_PAIRED.finditer(head)) if b"(-100, " in head else []
+    masked = [m for m in pairs if m[1] == b"-100"]
+    if len(masked) < 2 * LEAST or len(masked) < len(pairs):
+        return None
+    return head.count(b"\n", 0, masked[0].start()) + 1
+
+
 def all_masked(data: bytes, file: str) -> tuple[Event, ...]:
     """The event of a printed sample without any label, if there is one and none with a label beside it."""
     head = data[:LOOK]
-    if not any(mark in head for mark in (b"-100, -100", b"-100,-100", b"[-100 *", b"[-100*")):
+    paired = _paired(head)
+    if paired is None and not any(m in head for m in (b"-100, -100", b"-100,-100", b"[-100 *", b"[-100*")):
         return ()
-    found = next((head.count(b"\n", 0, m.start(1)) + 1 for m in _COUNTED.finditer(head)), None)
+    found = paired or next((head.count(b"\n", 0, m.start(1)) + 1 for m in _COUNTED.finditer(head)), None)
     for labels in _LABELS.finditer(head):
         values = labels[1].split(b",")
         if any(v.strip() not in (b"-100", b"...") for v in values):

@@ -19,6 +19,19 @@ LOSS = series("train/loss", [2.0, 1.5, 1.2])
 SWITCHED_OFF = Event("known-warning", "a.log", 3, text="apex is not installed, fp32", data="amp-disabled")
 SCALE = series("loss_scale", [65536.0, 65536.0])
 
+
+def keras(activation: str, *, from_logits: bool) -> dict[str, Any]:
+    """The saved configuration of a Keras model of two layers, flattened as its reader does."""
+    return {
+        "config.layers.0.class_name": "Dense",
+        "config.layers.0.config.activation": "relu",
+        "config.layers.1.class_name": "Dense",
+        "config.layers.1.config.activation": activation,
+        "compile_config.loss.class_name": "SparseCategoricalCrossentropy",
+        "compile_config.loss.config.from_logits": from_logits,
+    }
+
+
 # symptom, state, raw settings, and what else the run has
 TEXT_ORDER = {f"class_to_idx.{name}": n for n, name in enumerate(sorted(map(str, range(12))))}
 CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
@@ -347,6 +360,13 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"facts": {"number_as_text": "lr: 1e-5 (c.yaml:1)"}},
     ),
     ("learning-rate-is-text", "absent", {"lr": 1e-5}, {}),
+    ("output-layer-misses-loss", "present", keras("linear", from_logits=False), {}),
+    ("output-layer-misses-loss", "present", keras("softmax", from_logits=True), {}),
+    ("output-layer-misses-loss", "absent", keras("softmax", from_logits=False), {}),
+    ("output-layer-misses-loss", "absent", keras("linear", from_logits=True), {}),
+    ("output-layer-misses-loss", "unknown", keras("relu", from_logits=True), {}),
+    ("output-layer-misses-loss", "unknown", {"activation": "linear", "loss": "crossentropy"}, {}),
+    ("shuffle-off", "unknown", {"model.validation_ds.shuffle": False}, {}),
     (
         "learning-rate-is-text",
         "unknown",

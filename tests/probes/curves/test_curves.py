@@ -95,6 +95,7 @@ def complete(rng: np.random.Generator) -> zoo.Run:
         series("train/loss", loss, at, epochs=epochs),
         series("train/loss/recon", loss * 0.6, at),
         series("train/loss/kl", loss * 0.4, at),
+        series("train/loss/bbox", loss * 0.4, at, raw="loss_bbox"),
         series("eval/loss", held, evals),
         series("test/loss", held[-1:], evals[-1:], raw="Test CTC loss"),
         series("eval/dice", np.linspace(0.5, 0.8, len(evals)), evals),

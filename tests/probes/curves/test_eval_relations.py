@@ -146,6 +146,9 @@ def test_an_evaluation_that_never_gains(training: Any, loss: Any, expected: str)
     made = run([series("train/loss", training), held("eval/loss", loss)])
 
     assert reading("metrics", "eval-never-learns", made).state == expected
+    if expected == "present":
+        ranked = run([*made.all_series, held("eval/auc", [0.74, 0.79, 0.8, 0.81, 0.82, 0.82])])
+        assert reading("metrics", "eval-never-learns", ranked).state == "absent"
 
 
 @pytest.mark.parametrize(

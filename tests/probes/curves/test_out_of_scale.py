@@ -36,6 +36,11 @@ def test_what_no_loss_of_its_name_can_be(raw: str, lowest: float, expected: str)
     assert negative([lowest, *DOWN], raw) == expected
 
 
+def test_an_overlap_is_added() -> None:
+    """Cross-entropy and minus an overlap, as nnU-Net names them."""
+    assert negative([-2.0, *DOWN], settings={"loss_function": "DC_and_CE_loss"}) == "unknown"
+
+
 def test_the_name_may_stand_in_the_settings() -> None:
     assert negative([-2.0, *DOWN], settings={"loss_function": "cross_entropy"}) == "present"
 

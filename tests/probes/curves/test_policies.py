@@ -80,6 +80,15 @@ ZEROS = np.zeros(N)
 NEAR = 0.02 * np.exp(0.2 * RNG.standard_normal(N))
 AWAY = np.where(T < 0.6, 0.02, 0.02 * np.exp(40 * (T - 0.6)))
 LEARNS = 0.2 + 0.5 * T + 0.02 * RNG.standard_normal(N)
+HELD = np.full(5, 0.7)
+
+
+def held_out(right: np.ndarray, trained: float = 0.75) -> Run:
+    """Preferences, with held-out pairs of which so many are told apart rightly."""
+    made = dpo(-0.5 * T, 1.5 * T, trained)
+    return run([*made.all_series, series("eval/preference_accuracy", right, raw="eval_rewards/accuracies")])
+
+
 USUAL = grpo(LEARNS, np.full(N, 0.3), NEAR)
 PAIRS = dpo(-0.5 * T, 1.5 * T)
 
@@ -101,6 +110,7 @@ PAIRS = dpo(-0.5 * T, 1.5 * T)
         ("rewards-never-differ", grpo(ZEROS, ZEROS, NEAR), USUAL),
         ("preference-rewards-zero", dpo(ZEROS, ZEROS), PAIRS),
         ("chosen-answers-lost", dpo(-20 * T, 12 * T), PAIRS),
+        ("preferences-reversed", held_out(1 - HELD), held_out(HELD)),
         ("preferences-by-heart", dpo(-T, 12 * np.ones(N), 1.0), PAIRS),
     ],
 )
@@ -124,6 +134,7 @@ def test_policies(symptom: str, sick: Run, well: Run) -> None:
             grpo(np.r_[np.zeros(N // 2), np.ones(N // 2)], ZEROS, NEAR),
         ),  # learned since
         ("loss-zero", grpo(LEARNS, ZEROS + 0.3, ZEROS)),  # advantages sum to nothing
+        ("preferences-reversed", held_out(1 - HELD, 0.5)),  # nothing was learned
         ("loss-starts-at-chance", dpo(ZEROS, ZEROS)),  # ln 2 is where the policy is its reference
     ],
 )

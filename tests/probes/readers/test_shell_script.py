@@ -66,6 +66,15 @@ def test_variables_and_arrays_are_put_in_once(tmp_path: Path) -> None:
     assert sum(s.key == "wd" for s in made) == 1
 
 
+def test_a_model_that_a_variable_names_is_named(tmp_path: Path) -> None:
+    """A trained model is gone on from, whatever its name; other options without a known value say nothing."""
+    for way in ("=$MODEL --lr=$LR", " $MODEL --lr $LR"):
+        found = options(
+            tmp_path, f"accelerate launch train.py --pretrained_model_name_or_path{way} --seed 3\n"
+        )
+        assert found["pretrained_model_name_or_path"] and not found.get("lr") and found["seed"] == 3
+
+
 def test_several_numbers_are_one_value(tmp_path: Path) -> None:
     """`--betas 0.9 0.95` is a pair; a word after a value is not part of it; -1 is a number."""
     found = options(tmp_path, "python train.py --betas 0.9 0.95 --name a b --seed -1\n")

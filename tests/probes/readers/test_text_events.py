@@ -376,6 +376,10 @@ def test_a_text_without_metrics_is_read_for_what_the_device_says(tmp_path: Path)
         ("[INFO:swift] [LABELS] [-100 * 35]The answer is 4.\n", []),
         ("label_ids:\n[-100, -100, -100, 77, 2]\n", []),
         ("input_ids:\n[5, 6, 7, 8, 9]\n", []),
+        (" ".join(f"w(-100, {n})" for n in range(9)) + "\n", ["all-labels-masked"]),  # axolotl
+        (" ".join(f"w({-100 if n < 8 else n}, {n})" for n in range(12)) + "\n", []),
+        ("`total_supervised_tokens: 0`\n", ["all-labels-masked"]),
+        ("total_supervised_tokens: 0.2M\n", []),
     ],
 )
 def test_a_sample_whose_labels_are_all_masked(labels: str, found: list[str]) -> None:
