@@ -13,6 +13,7 @@ from ..code.shared.sides import side, words
 from ..readers._tree import unparse, walk
 from ..readers.script import last_name
 from ..scripts.syntax import Function, Script
+from ..scripts.untaped import untaped_function, without_gradients
 from .apart import Apart, apart
 from .chains import inside
 from .evaluate import Evaluator
@@ -23,7 +24,6 @@ MOST_STEPS = 8_000
 _MODEL = re.compile(r"(?i)^(?:model|net|network|backbone|classifier|regressor|detector|student)$")
 _LEARNS = frozenset(("training_step", "train_step", "forward_fn", "compute_loss", "train_one_step"))
 _MASK = re.compile(r"(?i)mask|lengths?$|^lens?$|pad(?:ding)?(?:_|$)")
-_QUIET = ("no_grad", "inference_mode", "stop_recording")
 _OTHERS = frozenset(
     ("sample", "generate", "attack", "visualize", "plot", "embed", "extract", "attribute", "explain")
 )
@@ -135,7 +135,7 @@ def _calls(source: Script) -> Iterator[tuple[ast.Call, bool | None]]:
 
 
 def _trains(source: Script, call: ast.Call, function: Function) -> bool | None:
-    quiet = _without_gradients(source, call, function)
+    quiet = untaped_function(function) or without_gradients(source, call)
     if _OTHERS & set(words(function.name)):
         return None
     if function.name in _LEARNS:
@@ -158,9 +158,3 @@ def _counts(loop: ast.For | ast.While) -> bool:
     return isinstance(loop, ast.While) or (
         isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range"
     )
-
-
-def _without_gradients(source: Script, call: ast.Call, function: Function) -> bool:
-    marks = [unparse(d) for d in function.decorator_list]
-    marks += [unparse(i.context_expr) for p in source.above(call) if isinstance(p, ast.With) for i in p.items]
-    return any(q in m for m in marks for q in _QUIET)

@@ -13,6 +13,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
+from ...scripts.untaped import maybe_untaped_block, untaped_function
 from ..shared.checks import at
 from ..shared.sides import literal
 
@@ -31,11 +32,9 @@ def scored_loops(source: Script) -> tuple[ast.For, ...]:
     found: list[ast.For] = []
     for block in source.of(ast.FunctionDef, ast.With):
         if isinstance(block, ast.FunctionDef):
-            around = [*block.decorator_list]
-            quiet = any("no_grad" in unparse(a) or "inference_mode" in unparse(a) for a in around)
-            quiet = quiet or any(last_name(c.func) == "eval" for c in of(block, ast.Call))
+            quiet = untaped_function(block) or any(last_name(c.func) == "eval" for c in of(block, ast.Call))
         else:
-            quiet = any(re.search(r"no_grad|inference_mode", unparse(i.context_expr)) for i in block.items)
+            quiet = maybe_untaped_block(block)
         if quiet and not takes_gradients(source, block):
             found += [
                 n

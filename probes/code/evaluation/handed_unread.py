@@ -11,6 +11,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
+from ...scripts.untaped import untaped_in
 from ..shared.checks import at
 
 _DATA = re.compile(r"(?i)(?:^|_)(?:data|dataset|loader|dataloader|dl|batches|split|iterator|ds)$")
@@ -20,13 +21,8 @@ _LOSSES = re.compile(r"(?i)loss")
 def _evaluations(source: Script) -> Iterator[Function]:
     """Functions that put a model into evaluation mode or take no gradients, and train nothing."""
     for function in source.of(ast.FunctionDef):
-        around = [
-            *function.decorator_list,
-            *(i.context_expr for w in of(function, ast.With) for i in w.items),
-        ]
-        quiet = any("no_grad" in unparse(a) or "inference_mode" in unparse(a) for a in around)
         asked = any(last_name(c.func) == "eval" for c in of(function, ast.Call))
-        if (quiet or asked) and not takes_gradients(source, function):
+        if (asked or untaped_in(function)) and not takes_gradients(source, function):
             yield function
 
 

@@ -11,6 +11,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
+from ...scripts.untaped import untaped_in
 from ..shared.checks import at
 from ..shared.rounds import turn_of
 from ..shared.sides import side
@@ -19,7 +20,6 @@ PUT_TOGETHER = re.compile(
     r"all_reduce|all_gather|gather|reduce_dict|sync_dist|reduce_tensor|reduce_mean|synchronize_between|allreduce|"
     r"torchmetrics|reduce_from|\breduce\(|psum|average_across|compute_on_cpu|evaluate\.load|reduce_value|\.reduce$"
 )
-_QUIET = re.compile(r"no_grad|inference_mode")
 _RANK = re.compile(r"(?i)\brank\b|get_rank\(|process_index")
 _WORLD = re.compile(r"(?i)world|get_world_size\(|num_processes|num_replicas")
 
@@ -65,12 +65,7 @@ def scoring_functions(source: Script) -> list[Function]:
         inside = of(function, ast.Call)
         if any(b in inside for b in source.backwards) or not source.named(function.name):
             continue
-        heads = [*function.decorator_list, *(i.context_expr for w in of(function, ast.With) for i in w.items)]
-        if (
-            any(_QUIET.search(unparse(h)) for h in heads)
-            and of(function, ast.For)
-            and of(function, ast.Return)
-        ):
+        if untaped_in(function) and of(function, ast.For) and of(function, ast.Return):
             if any(isinstance(n.iter, (ast.Name, ast.Attribute, ast.Call)) for n in of(function, ast.For)):
                 found.append(function)
     if any(_scores_inline(source, loop) for loop in source.of(ast.For)):

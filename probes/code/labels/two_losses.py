@@ -8,8 +8,9 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
+from ...scripts.untaped import without_gradients
 from ..loss.output_kind import is_trained
-from ..shared.checks import at, is_evaluation, ok, without_gradients
+from ..shared.checks import at, is_evaluation, ok
 from ..shared.sides import literal
 
 _WITH_LABELS = ("crossentropyloss", "cross_entropy", "nllloss", "nll_loss")

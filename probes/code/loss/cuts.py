@@ -169,17 +169,6 @@ def owner_class(source: Script, function: ast.AST) -> ast.ClassDef | None:
     return parent if isinstance(parent, ast.ClassDef) else None
 
 
-def switches_off(node: ast.expr) -> bool:
-    """A context or a decorator without gradients: `torch.no_grad()`, `inference_mode`."""
-    name = last_name(node.func if isinstance(node, ast.Call) else node)
-    return name in ("no_grad", "inference_mode")
-
-
-def without_gradient(block: ast.With) -> bool:
-    """A block under `with torch.no_grad():` or the like."""
-    return any(switches_off(i.context_expr) for i in block.items)
-
-
 def is_cut(value: ast.expr) -> bool:
     """A value that is cut off as it is given: `loss_fn(out.detach(), y)`."""
     outer = outermost_call(value)

@@ -12,6 +12,7 @@ from ...readers.script import keyword, last_name, loss_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow, losses, objectives, returns
 from ...scripts.syntax import Script
+from ...scripts.untaped import untaped_block
 from ..shared.checks import at, ok
 from ..shared.sides import literal
 
@@ -283,11 +284,7 @@ def _evaluations(source: Script) -> Iterator[ast.AST]:
         if _EVALUATES.search(function.name) and function.name != "compute_metrics":
             yield function
     for block in source.of(ast.With):
-        if any(
-            last_name(i.context_expr.func) in ("no_grad", "inference_mode")
-            for i in block.items
-            if isinstance(i.context_expr, ast.Call)
-        ):
+        if untaped_block(block):
             yield block
 
 

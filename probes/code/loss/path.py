@@ -12,6 +12,7 @@ from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import Flow, flow, losses, objectives
 from ...scripts.syntax import Function, Script
+from ...scripts.untaped import untaped_block, untaped_function
 from ..model.cut_layers import layer_cut_off
 from ..shared.checks import at, first, is_evaluation, ok
 from ..shared.rounds import Round, rounds
@@ -36,9 +37,7 @@ from .cuts import (
     reached,
     runs_model,
     straight_through,
-    switches_off,
     walked,
-    without_gradient,
 )
 from .divergence import drawn_without_slope
 from .left_graph import only_compared, through_numpy
@@ -142,7 +141,7 @@ def _path_cut(source: Script) -> Finding | None:
                     or taken_uncut(source, function, node)
                 ):
                     return at(source, node, "the gradient path is cut inside the model")
-            if isinstance(node, ast.With) and without_gradient(node):
+            if isinstance(node, ast.With) and untaped_block(node):
                 if not (
                     any(on_purpose(unparse(s)) for s in node.body)
                     or prepares_inputs(node)
@@ -273,7 +272,7 @@ def _made_without_gradient(
         if _given_again(function or source.tree, node, given.statement):
             continue
         for above in source.above(given.statement):
-            if isinstance(above, ast.With) and without_gradient(above):
+            if isinstance(above, ast.With) and untaped_block(above):
                 inside = any(n is node for n in walk(above))
                 purpose = on_purpose(unparse(given.statement)) or on_purpose(unparse(node))
                 return above if not inside and not purpose else None
@@ -333,7 +332,7 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
         ):
             continue
         around = source.function_around(node)
-        if around is not None and any(switches_off(d) for d in around.decorator_list):
+        if around is not None and untaped_function(around):
             continue  # a summary that is taken beside the loss: no gradient passes here in any case
         tests = [unparse(p.test) for p in source.above(node) if isinstance(p, ast.If)]
         if any(re.search(r"(?i)ndarray|detach|froz|freez|fixed|stop_grad", t) for t in tests):
@@ -346,13 +345,13 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
         for function in mine.called(call):
             if (
                 owner_class(source, function) in source.modules
-                and any(switches_off(d) for d in function.decorator_list)
+                and untaped_function(function)
                 and any(runs_model(mine, c) for c in of(function, ast.Call))
                 and not _collects(function)
                 and not _SAMPLES.search(function.name)
             ):
                 yield function, "this part of the model runs without gradients"
-        block = next((p for p in source.above(call) if isinstance(p, ast.With) and without_gradient(p)), None)
+        block = next((p for p in source.above(call) if isinstance(p, ast.With) and untaped_block(p)), None)
         if is_evaluation(source, call):
             continue  # the same loss, called by an evaluation too
         frozen = block is not None and re.search(
@@ -431,7 +430,7 @@ def _runs_elsewhere(mine: Flow, call: ast.Call, uncut: list[ast.expr]) -> bool:
         other is not call
         and isinstance(other, ast.Call)
         and functions & set(mine.called(other))
-        and not any(isinstance(p, ast.With) and without_gradient(p) for p in mine.source.above(other))
+        and not any(isinstance(p, ast.With) and untaped_block(p) for p in mine.source.above(other))
         for other in uncut
     )
 
@@ -441,10 +440,10 @@ def _had_none(mine: Flow, node: ast.expr) -> bool:
     handed = mine.arguments(node)
     makers = [f for h in handed if isinstance(h, ast.Call) for f in mine.called(h)]
     if handed and len(makers) == len(handed):
-        if all(any(switches_off(d) for d in f.decorator_list) for f in makers):
+        if all(map(untaped_function, makers)):
             return True
     return any(
-        isinstance(p, ast.With) and without_gradient(p)
+        isinstance(p, ast.With) and untaped_block(p)
         for given in (mine.all_given(node) if isinstance(node, (ast.Name, ast.Attribute)) else [])
         for p in mine.source.above(given.statement)
     )

@@ -10,9 +10,9 @@ from ...registry import Finding
 from ...script_diff.vocabulary import word_set
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
+from ...scripts.untaped import untaped_block, untaped_in
 from ..shared.checks import at
 
-_QUIET = ("no_grad", "inference_mode")
 _PARAMETERS = ("parameters", "named_parameters")
 # methods of a model that compute nothing
 _IDLE = word_set(
@@ -75,7 +75,7 @@ def _always_quiet(source: Script, function: Function | None, name: str) -> ast.A
                 continue
             return None
         statement = source.statement(above)
-        block = next((p for p in source.above(above) if isinstance(p, ast.With) and _quiet(p)), None)
+        block = next((p for p in source.above(above) if isinstance(p, ast.With) and untaped_block(p)), None)
         if block is None:
             return None
         if isinstance(statement, ast.Assign) and _reaches_backward(source, function, statement):
@@ -91,7 +91,7 @@ def _is_handed_aside(source: Script, node: ast.Name) -> bool:
     made = flow(source).functions.get(last_name(call.func), [])
     if made:
         return not any(b in set(of(f, ast.Call)) for f in made for b in source.backwards) and all(
-            any(last_name(c.func) in _QUIET for c in of(f, ast.Call)) for f in made
+            untaped_in(f) for f in made
         )
     return last_name(call.func) in ("deepcopy", "Adam", "AdamW", "SGD", "print", "save", "isinstance")
 
@@ -106,11 +106,6 @@ def _reaches_backward(source: Script, function: Function | None, statement: ast.
     if any(n.id in names and isinstance(n.ctx, ast.Store) for n in later):
         return False  # `out = model(x)`, then `out = scale(out)`: what comes after the block may learn
     return any(inside in source.above(b) for b in source.backwards) and bool(names & read)
-
-
-def _quiet(block: ast.With) -> bool:
-    calls = [i.context_expr for i in block.items]
-    return any(isinstance(c, ast.Call) and last_name(c.func) in _QUIET for c in calls)
 
 
 def _copied_outputs(source: Script, function: Function | None) -> ast.AST | None:
@@ -160,7 +155,5 @@ def output_always_cut(source: Script) -> Finding | None:
 
 def _cut_where_made(source: Script, run: ast.Call) -> bool:
     parent = source.parents.get(run)
-    if isinstance(parent, ast.Attribute) and parent.attr in ("detach", "data"):
-        return True
-    blocks = [i.context_expr for p in source.above(run) if isinstance(p, ast.With) for i in p.items]
-    return any(isinstance(c, ast.Call) and last_name(c.func) in _QUIET for c in blocks)
+    cut = isinstance(parent, ast.Attribute) and parent.attr in ("detach", "data")
+    return cut or any(isinstance(p, ast.With) and untaped_block(p) for p in source.above(run))

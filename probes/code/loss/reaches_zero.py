@@ -13,7 +13,8 @@ from ...scripts.flow import Flow, flow
 from ...scripts.learning import takes_gradients
 from ...scripts.minimised import handed, makers, objectives
 from ...scripts.syntax import Script
-from ..shared.checks import at, ok, without_gradients
+from ...scripts.untaped import without_gradients
+from ..shared.checks import at, ok
 from ..shared.nodes import is_own
 from ..shared.sides import literal
 

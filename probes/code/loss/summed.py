@@ -12,6 +12,7 @@ from ...registry import Finding, View, probe, unknown
 from ...scripts.flow import flow, losses, returns
 from ...scripts.minimised import loss_objects
 from ...scripts.syntax import Script
+from ...scripts.untaped import without_gradients
 from ..mindspore.steps import vector_minimised
 from ..shared.checks import at, first, is_evaluation, ok, scripts
 from ..shared.sides import either
@@ -152,8 +153,7 @@ def _is_trained_on(source: Script, call: ast.Call) -> bool:
     taken = _calls_of(source, call) or [call]
     if all(source.seeks_input(source.function_around(c)) for c in taken):
         return False
-    blocks = [p for p in source.above(call) if isinstance(p, ast.With)]
-    if any("no_grad" in unparse(i.context_expr) for b in blocks for i in b.items):
+    if without_gradients(source, call):
         return False
     outer = source.parents.get(call)
     return not (isinstance(outer, ast.Attribute) and outer.attr == "item")

@@ -9,7 +9,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
-from ..shared.checks import without_gradients
+from ...scripts.untaped import without_gradients
 
 _CUTS = ("detach", "detach_", "stop_gradient", "numpy", "item", "tolist", "asnumpy", "cpu")
 # what tells something of a value, and computes nothing with it

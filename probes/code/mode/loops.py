@@ -8,7 +8,7 @@ import re
 
 from ....engine.model import State
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import all_arguments, keyword, last_name, moves_one_tensor
+from ...readers.script import UNTAPED, all_arguments, keyword, last_name, moves_one_tensor
 from ...registry import Finding, View, any_of, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow, returns
@@ -522,7 +522,7 @@ def _train_while_evaluating(source: Script) -> Finding | None:
     modal = [
         c for c in source.calls if last_name(c.func).startswith(("Dropout", "BatchNorm", "SyncBatchNorm"))
     ]
-    evaluates = [c for c in source.named("no_grad", "inference_mode") if _measures(source, c)]
+    evaluates = [c for c in source.named(*UNTAPED) if _measures(source, c)]
     if not source.trains_by_hand or not modal or not evaluates:
         return None
     if source.named("eval") or re.search(

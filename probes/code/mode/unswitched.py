@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import UNTAPED, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Loop, Script
+from ...scripts.untaped import untaped_function
 from ..shared.checks import at, first, ok
 from ..shared.rounds import top_level
 from ..step.stepping import over_batches
@@ -23,7 +24,6 @@ _BY_MODE = re.compile(
     r"(?i)drop|batch_?norm|\bbn|instance_?norm|transformer|pretrained|torchvision|timm|hub\.load|models\.|LSTM|GRU"
 )
 _UP = 3  # callers that are gone up
-_NO_GRAD = ("no_grad", "inference_mode")
 _OTHERS = re.compile(r"(?i)(?:^|[._])(?:teacher|ref|reference|frozen|vgg|lpips|perceptual)\w*$")
 
 
@@ -77,10 +77,8 @@ def _quiet_methods(source: Script) -> Iterator[Function]:
     """Methods of modules that run under `@torch.no_grad()`: `translate`, `generate`."""
     for owner in source.modules:
         for f in owner.body:
-            if isinstance(f, ast.FunctionDef) and not f.name.startswith("_"):
-                marks = {last_name(d.func if isinstance(d, ast.Call) else d) for d in f.decorator_list}
-                if marks & set(_NO_GRAD):
-                    yield f
+            if isinstance(f, ast.FunctionDef) and not f.name.startswith("_") and untaped_function(f):
+                yield f
 
 
 def _runs(source: Script, call: ast.Call, names: set[str], quiet: set[str]) -> bool:
@@ -116,7 +114,7 @@ def _looked_at(source: Script, call: ast.Call, loop: Loop) -> bool:
 
 def _evaluations(source: Script) -> Iterator[Loop]:
     """Loops over batches that run without gradients."""
-    for call in source.named(*_NO_GRAD):
+    for call in source.named(*UNTAPED):
         holder = source.parents.get(call)
         block = source.parents.get(holder) if isinstance(holder, ast.withitem) else holder
         if not isinstance(block, (ast.With, ast.FunctionDef)):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...scripts.syntax import Function, Script
-from ..loss.cuts import without_gradient
+from ...scripts.untaped import untaped_block, untaped_function
 from ..shared.nodes import raises
 
 _CUT_METHODS = ("detach", "numpy", "asnumpy", "item", "tolist")
@@ -159,7 +159,7 @@ class _Walker:
             names[name] = names.get(name, NOTHING) | made
 
     def within(self, node: ast.With, names: Names, depth: int) -> bool:
-        off = without_gradient(node)
+        off = untaped_block(node)
         for item in node.items:
             made = self.value(item.context_expr, names, depth)
             if item.optional_vars is not None:
@@ -305,7 +305,7 @@ class _Walker:
         plain = not any(isinstance(a, ast.Starred) for a in node.args) and all(k.arg for k in node.keywords)
         if depth == 0 or function.name in self.inside or not plain or raises(function):
             raise Untold
-        off = any(re.search(r"no_grad|inference_mode", unparse(d)) for d in function.decorator_list)
+        off = untaped_function(function)
         places = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
         if not any("staticmethod" in unparse(d) for d in function.decorator_list):
             places = places[1:]

@@ -10,6 +10,7 @@ from ...readers.script import all_arguments, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
+from ...scripts.untaped import untaped_function
 from ..model.wiring import held
 from ..shared.checks import at
 
@@ -111,7 +112,7 @@ def method_without_gradients(source: Script) -> Finding | None:
         return None
     for owner in source.modules:
         for method in (f for f in owner.body if isinstance(f, ast.FunctionDef)):
-            if method in source.forwards or not any("no_grad" in unparse(d) for d in method.decorator_list):
+            if method in source.forwards or not untaped_function(method):
                 continue
             if any("staticmethod" in unparse(d) for d in method.decorator_list):
                 continue

@@ -11,6 +11,7 @@ from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
+from ...scripts.untaped import without_gradients
 from ..mindspore.cells import alone_in_each_process, drawn_apart, shares_crossed
 from ..mindspore.steps import shares_not_asked
 from ..shared.checks import (
@@ -21,7 +22,6 @@ from ..shared.checks import (
     ok,
     outer_loop,
     runs_in,
-    without_gradients,
 )
 from ..shared.sides import either, side
 from ..shared.units import chain

@@ -19,7 +19,8 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import taken
 from ...scripts.syntax import Function, Script
-from ..shared.checks import at, without_gradients
+from ...scripts.untaped import untaped_function, without_gradients
+from ..shared.checks import at
 
 _DIRECT = ("DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP")
 _TAKES_OUT = ("unwrap_model", "unwrap", "_unwrap")
@@ -151,13 +152,12 @@ def _passes_in(source: Script, around: ast.AST, seen: set[ast.AST], depth: int) 
         yield call
         if depth and _OF_STEP.search(last_name(call.func)):
             for function in flow(source).called(call):
-                if not any(_NO_GRADIENT.search(unparse(d)) for d in function.decorator_list):
+                if not untaped_function(function):
                     yield from _passes_in(source, function, seen, depth - 1)
 
 
 # functions that a step asks for its loss, by their names
 _OF_STEP = re.compile(r"(?i)loss|forward|step|objective|criterion")
-_NO_GRADIENT = re.compile(r"no_grad|inference_mode")
 
 
 def _kept_as(source: Script, node: ast.expr) -> list[ast.expr]:

@@ -10,7 +10,8 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
-from ..shared.checks import at, ok, without_gradients
+from ...scripts.untaped import without_gradients
+from ..shared.checks import at, ok
 from ..shared.roles import is_random, model_calls
 
 _Change = ast.Assign | ast.AugAssign

@@ -19,7 +19,8 @@ from ...registry import NO_SCRIPT, Finding, View, absent, present, unknown
 from ...run import Run
 from ...scripts.learning import taken
 from ...scripts.project import programs
-from ...scripts.syntax import Script
+from ...scripts.syntax import Function, Script
+from ...scripts.untaped import untaped_in
 
 _SHOWN = ("enumerate", "tqdm", "track", "iter")
 _MOST_CALLERS = 50  # functions that are gone through on the way up to a loop
@@ -121,23 +122,13 @@ def is_evaluation(source: Script, node: ast.AST) -> bool:
 _OF_EVALUATION = re.compile(r"^_?(?:eval\w*|valid\w*|val|test)_?(?:step|epoch|loop|one_epoch|model)?$")
 
 
-_NO_GRADIENT = re.compile(r"no_grad|inference_mode|set_grad_enabled\(False")
-
-
 @lru_cache(maxsize=256)
-def _evaluates(function: ast.AST) -> bool:
+def _evaluates(function: Function) -> bool:
     """The model is set to evaluation, never to training, and gradients are switched off."""
     modes = {c.func.attr for c in of(function, ast.Call) if isinstance(c.func, ast.Attribute)}
     if "eval" not in modes or modes & {"train", "backward"}:
         return False
-    blocks = [i.context_expr for w in of(function, ast.With) for i in w.items]
-    return any(_NO_GRADIENT.search(unparse(e)) for e in (*getattr(function, "decorator_list", []), *blocks))
-
-
-def without_gradients(source: Script, node: ast.AST) -> bool:
-    """Say whether a node stands in a `with torch.no_grad():` or the like."""
-    around = [i.context_expr for p in source.above(node) if isinstance(p, ast.With) for i in p.items]
-    return any(_NO_GRADIENT.search(unparse(e)) for e in around)
+    return untaped_in(function)
 
 
 def is_false(call: ast.Call) -> bool:

@@ -10,6 +10,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
+from ...scripts.untaped import maybe_untaped_block
 from ..shared.checks import at, ok
 
 _MODEL = re.compile(r"(?i)^(?:self\.)?(?:model|net|encoder|classifier|tagger|bert|lm)$")
@@ -43,5 +44,5 @@ def _learns(source: Script, call: ast.Call) -> bool:
     function = source.function_around(call)
     if function is not None and takes_gradients(source, function):
         near = [p for p in source.above(call) if isinstance(p, (ast.With, ast.For))]
-        return not any(isinstance(p, ast.With) and "no_grad" in unparse(p.items[0]) for p in near)
+        return not any(isinstance(p, ast.With) and maybe_untaped_block(p) for p in near)
     return any(takes_gradients(source, p) for p in source.loops_around(call)[:1])

@@ -17,6 +17,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
+from ...scripts.untaped import maybe_untaped_block, untaped_in
 from ..shared.checks import at, ok
 from ..shared.roles import TARGET_WORDS
 from ..shared.row_names import Named, names_given
@@ -147,35 +148,24 @@ def _read_by_training(source: Script) -> frozenset[tuple[Function | None, str]]:
     for loop in source.of(ast.For, ast.While):
         inner = [n for n in of(loop, ast.For, ast.While) if n is not loop]
         if takes_gradients(source, loop) and not any(takes_gradients(source, n) for n in inner):
-            quiet = {n for w in of(loop, ast.With) if _is_quiet(w) for n in of(w, ast.Name)}
+            quiet = {n for w in of(loop, ast.With) if maybe_untaped_block(w) for n in of(w, ast.Name)}
             quiet |= {n for c in of(loop, ast.Call) if _only_scores(source, c) for n in of(c, ast.Name)}
             read = [n for n in of(loop, ast.Name) if isinstance(n.ctx, ast.Load) and n not in quiet]
             found |= {(_given_in(source, n), n.id) for n in read}
     return frozenset(found)
 
 
-def _is_quiet(block: ast.With) -> bool:
-    return any("no_grad" in unparse(i) or "inference_mode" in unparse(i) for i in block.items)
-
-
 def _only_scores(source: Script, call: ast.Call) -> bool:
     """A function of the program is called that takes no gradients: what it is given is not learned from."""
     called = flow(source).called(call)
-    return bool(called) and all(
-        not takes_gradients(source, f)
-        and (
-            any(_is_quiet(w) for w in of(f, ast.With))
-            or any("no_grad" in unparse(d) or "inference_mode" in unparse(d) for d in f.decorator_list)
-        )
-        for f in called
-    )
+    return bool(called) and all(not takes_gradients(source, f) and untaped_in(f) for f in called)
 
 
 def _read_without_gradients(source: Script) -> frozenset[tuple[Function | None, str]]:
     """Names that are read under `with torch.no_grad():`, with the function that gives them."""
     found: set[tuple[Function | None, str]] = set()
     for block in source.of(ast.With):
-        if _is_quiet(block):
+        if maybe_untaped_block(block):
             read = [n for n in of(block, ast.Name) if isinstance(n.ctx, ast.Load)]
             found |= {(_given_in(source, n), n.id) for n in read}
     return frozenset(found)
