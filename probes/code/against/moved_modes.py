@@ -9,6 +9,7 @@ from ...by_role.side import Side
 from ...readers._tree import of
 from ...readers.script import last_name
 from ...script_diff.edit import Edit
+from ..shared.nodes import is_false
 
 _OFF = frozenset({"eval()", "set_train()", "train()"})
 
@@ -38,7 +39,7 @@ def _is_off(call: ast.Call) -> bool:
     if last_name(call.func) == "eval":
         return not call.args
     first = call.args[0] if call.args else None
-    return isinstance(first, ast.Constant) and first.value is False
+    return is_false(first)
 
 
 def _asks(side: Side, switch: ast.Call) -> bool:

@@ -12,8 +12,8 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
 from ..model.recurrent import steps_along_batch
-from ..shared.checks import at, first, is_false_node, ok
-from ..shared.nodes import is_negative
+from ..shared.checks import at, first, ok
+from ..shared.nodes import is_false, is_negative
 from ..shared.sides import either
 
 _SEQUENTIAL = (
@@ -43,7 +43,7 @@ def _batch_first_of_some(source: Script) -> Finding | None:
         made = [c for c in of(owner, ast.Call) if last_name(c.func) in _ATTEND]
         if any(k.arg is None for c in made for k in c.keywords) or _TURNS.search(unparse(owner)):
             continue
-        told = [c for c in made if (g := keyword(c, "batch_first")) is not None and not is_false_node(g)]
+        told = [c for c in made if (g := keyword(c, "batch_first")) is not None and not is_false(g)]
         if told and len(told) < len(made):
             left = next(c for c in made if c not in told)
             return at(
@@ -64,7 +64,7 @@ def _batch_first(source: Script) -> Finding | None:
             w in source.text
             for w in ("transpose(0, 1)", "permute(1, 0", "swapaxes(0, 1)", "(1, 0, 2)", ".t()")
         )
-        if given is not None and not is_false_node(given):
+        if given is not None and not is_false(given):
             judged = judged or call
             continue
         if swapped or any(k.arg is None for k in call.keywords):
@@ -219,7 +219,7 @@ def _not_strict(source: Script) -> Finding | None:
             or keyword(call, "strict_load")
             or (call.args[1] if len(call.args) > 1 else None)
         )
-        if last_name(call.func) == "load_state_dict" and given is not None and is_false_node(given):
+        if last_name(call.func) == "load_state_dict" and is_false(given):
             if isinstance(source.parents.get(call), ast.Expr):
                 return at(source, call, "keys that do not fit are passed over, and nothing looks at which")
     return ok(source, loads[0], "weights that do not fit raise an error, or are looked at") if loads else None
@@ -244,7 +244,7 @@ def _switched_off(source: Script) -> Finding | None:
 
 def _disabled(call: ast.Call) -> bool:
     told = keyword(call, "enabled")
-    return told is not None and is_false_node(told)
+    return is_false(told)
 
 
 _DEVICES = ("cuda", "npu", "cpu", "xpu", "mps")

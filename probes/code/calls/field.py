@@ -15,8 +15,8 @@ from ..mindspore.one_step import step_keeps_scale
 from ..mindspore.scaled_once import never_unscaled
 from ..mindspore.steps import shards_of_unsorted
 from ..samples.seeds import same_seed
-from ..shared.checks import at, first, imports_locals, is_false_node, ok
-from ..shared.nodes import is_true
+from ..shared.checks import at, first, imports_locals, ok
+from ..shared.nodes import is_false, is_true
 from ..shared.sides import either, literal
 from ..tensorflow.tape import scaled_and_left
 
@@ -42,7 +42,7 @@ def _never_trains(source: Script) -> Finding | None:
     layers = source.named(*_MODES)
     if not steps or not layers or source.named("Model") or imports_locals(source):
         return None
-    switched = [c for c in source.named("set_train") if not (c.args and is_false_node(c.args[0]))]
+    switched = [c for c in source.named("set_train") if not (c.args and is_false(c.args[0]))]
     if switched:
         return ok(source, switched[0], "the model is put into training mode")
     return at(source, layers[0], "MindSpore cells start in evaluation mode and set_train is never called")
@@ -68,7 +68,7 @@ def _scale_left(source: Script) -> Finding | None:
     for call in managers:
         second = call.args[1] if len(call.args) > 1 else None
         drop = keyword(call, "drop_overflow_update") or second
-        if drop is None or not is_false_node(drop):
+        if drop is None or not is_false(drop):
             continue
         given = [c for c in source.calls if keyword(c, "loss_scale") is not None and c not in managers]
         made = [c for c in source.optimizer_calls if "Model" not in last_name(c.func)]
@@ -118,7 +118,7 @@ def _scales_apart(source: Script) -> Finding | None:
         return at(source, optimizer, why)
     first_ = keyword(manager, "loss_scale") or (manager.args[0] if manager.args else None)
     scale = literal(source, first_) if first_ is not None else 128.0
-    if is_false_node(drop) and isinstance(scale, (int, float)) and scale != own:
+    if is_false(drop) and isinstance(scale, (int, float)) and scale != own:
         return at(
             source, manager, f"the loss is multiplied by {scale:g}, and the optimizer divides by {own:g}"
         )

@@ -14,6 +14,7 @@ from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
 from ..method.shifted import asked_with_answers
 from ..shared.checks import at, first, gone_over, ok
+from ..shared.nodes import is_false
 from ..shared.roles import split_of, trains
 from ..shared.sides import either, side
 from .compared import compared_with_itself
@@ -116,7 +117,7 @@ def _for_training(source: Script, call: ast.Call) -> bool:
         return re.search(r"['\"]train", unparse(given)) is not None
     if isinstance(given, ast.Name) and trains(split_of(given.id)):
         handed = flow(source).arguments(given)
-        return any(isinstance(h, ast.Constant) and h.value is False for h in handed)
+        return any(is_false(h) for h in handed)
     return False
 
 

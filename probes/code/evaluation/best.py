@@ -17,6 +17,7 @@ from ..mindspore.cells import last_tested_on_mindspore
 from ..model.pretrained import saved_here, unused
 from ..resume.taken_up import overwritten_before_scored
 from ..shared.checks import at, first, ok, scripts
+from ..shared.nodes import is_negative
 from ..shared.sides import either, literal, words
 from ..tensorflow.slips import watched_metric_unknown
 from ..trainers.configured import best_in_configuration
@@ -232,7 +233,7 @@ def _of_callers(source: Script, new: ast.expr) -> set[bool | None]:
     """Which way each thing gets better that is handed over as `score`: `stopper.update(val["loss"])`."""
     found: set[bool | None] = set()
     for one in flow(source).arguments(new):
-        turned = isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.USub)
+        turned = is_negative(one)
         higher = better_when_higher(unparse(one))
         found.add(higher if higher is None else higher != turned)
     return found

@@ -15,6 +15,7 @@ from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ...scripts.untaped import maybe_untaped_block, untaped_function
 from ..shared.checks import at
+from ..shared.nodes import is_false, whole_number
 from ..shared.sides import literal
 
 _PERMUTES = re.compile(r"randperm\(|permutation\(|shuffled?\(|\.flip\((?:dims=)?\(?\[?0|\[::-1\]|\broll\(")
@@ -108,7 +109,7 @@ def classes_left_out(source: Script) -> Finding | None:
             if _moved_down(source, call, loop, cut):
                 return at(source, given, "the classes are counted from the second one on, the labels are not")
             end = cut.upper if isinstance(cut, ast.Slice) and cut.lower is None and cut.step is None else None
-            if not (isinstance(end, ast.Constant) and isinstance(end.value, int) and end.value > 1):
+            if (last := whole_number(end)) is None or last <= 1:
                 continue
             elsewhere = [
                 s
@@ -116,7 +117,7 @@ def classes_left_out(source: Script) -> Finding | None:
                 if id(s) not in inside and unparse(s.slice) == unparse(given.slice)
             ]
             if not elsewhere:
-                return at(source, given, f"only the first {end.value} scores can be the answer here")
+                return at(source, given, f"only the first {last} scores can be the answer here")
     return None
 
 
@@ -242,7 +243,7 @@ def _adds_one(node: ast.AST) -> TypeGuard[ast.AugAssign]:
 
 def _drops_last(call: ast.Call) -> bool:
     value = keyword(call, "drop_last")
-    return value is not None and not (isinstance(value, ast.Constant) and value.value is False)
+    return value is not None and not is_false(value)
 
 
 def among_the_likeliest(source: Script) -> Finding | None:

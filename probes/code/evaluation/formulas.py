@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import whole_number
 from .reduced import mean_summed, reduced_in_part
 
 
@@ -201,16 +202,14 @@ def reduced_unlike(source: Script) -> Finding | None:
         given = call.args[0] if call.args else None
         if not (isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice)):
             continue
-        upper, name = given.slice.upper, unparse(given.value)
-        if not (
-            isinstance(upper, ast.Constant) and isinstance(upper.value, int) and given.slice.lower is None
-        ):
+        upper, name = whole_number(given.slice.upper), unparse(given.value)
+        if upper is None or upper < 0 or given.slice.lower is not None:
             continue
         around = source.function_around(call) or source.tree
         for node in of(around, ast.Subscript):
-            one = node.slice
-            if unparse(node.value) == name and isinstance(one, ast.Constant) and isinstance(one.value, int):
-                if one.value >= upper.value and node.lineno > call.lineno:
+            one = whole_number(node.slice)
+            if unparse(node.value) == name and one is not None:
+                if one >= upper and node.lineno > call.lineno:
                     return at(source, call, f"{unparse(node)} is that of one process, the others are of all")
     return None
 

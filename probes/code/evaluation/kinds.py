@@ -15,6 +15,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...scripts.flow import Places, flow
 from ...scripts.syntax import Script
+from ..shared.nodes import is_true
 from ..shared.roles import model_calls, targets
 
 TRUTH, LOGITS, OUTPUTS, CHANCES, SHARES, CLASSES, DECISIONS = (
@@ -221,11 +222,7 @@ def _takes_raw(source: Script) -> bool:
         *("sigmoid_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits"),
         "MultiLabelSoftMarginLoss",
     )
-    from_logits = any(
-        isinstance(v, ast.Constant) and v.value is True
-        for c in source.calls
-        if (v := keyword(c, "from_logits")) is not None
-    )
+    from_logits = any(is_true(v) for c in source.calls if (v := keyword(c, "from_logits")) is not None)
     returned = " ".join(unparse(v) for f in source.forwards for v in source.output_of(f))
     ends = re.search(r"(?i)sigmoid|softmax", returned) is not None or bool(
         source.named("Sigmoid", "Softmax", "LogSoftmax")

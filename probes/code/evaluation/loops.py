@@ -10,7 +10,8 @@ from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.checks import at, first, is_false_node, ok, outer_loop
+from ..shared.checks import at, first, ok, outer_loop
+from ..shared.nodes import is_false
 from ..shared.roles import model_calls
 from ..shared.sides import either, words
 from ..trainers.trainer_settings import classes_over_words
@@ -136,7 +137,7 @@ def _least_likely(source: Script) -> Finding | None:
             continue
         seen = seen or call
         largest = keyword(call, "largest")
-        least = last_name(call.func) == "argmin" or (largest is not None and is_false_node(largest))
+        least = last_name(call.func) == "argmin" or is_false(largest)
         if least and not re.search(r"dist|cost|energ|loss|err|diff|abs|norm|-|neg|desc|sort|rank", scores):
             return at(source, call, "the class with the smallest score is taken for the prediction")
     return (

@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import whole_number
 from ..shared.sides import literal
 from .kinds import ANSWERS, CLASSES, DECISIONS, LOGITS, SHARES, TRUTH, kinds
 
@@ -197,10 +198,4 @@ def _axis(call: ast.Call) -> int | None:
         or keyword(call, "dim")
         or (call.args[place] if len(call.args) > place else None)
     )
-    if (
-        isinstance(given, ast.UnaryOp)
-        and isinstance(given.op, ast.USub)
-        and isinstance(given.operand, ast.Constant)
-    ):
-        return -int(given.operand.value) if isinstance(given.operand.value, int) else None
-    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, int) else None
+    return whole_number(given)

@@ -12,8 +12,8 @@ from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, gone_over, is_evaluation, ok
+from ..shared.nodes import whole_number
 from ..shared.roles import model_calls
-from ..shared.sides import whole_number
 
 _METRIC = re.compile(
     r"(?:_score|_error|_loss|_report|_matrix|_auc|^auc|accuracy|^f1|^mae|^mse|^rmse|^r2|kappa|recall|precision)$"

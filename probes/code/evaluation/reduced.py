@@ -13,6 +13,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ...scripts.untaped import untaped_in
 from ..shared.checks import at
+from ..shared.nodes import is_false, whole_number
 from ..shared.rounds import turn_of
 from ..shared.sides import side
 
@@ -33,7 +34,7 @@ def shared_for_scoring(source: Script) -> list[ast.AST]:
     found: list[ast.AST] = []
     for call in source.named("DistributedSampler"):
         flag = keyword(call, "shuffle")
-        if isinstance(flag, ast.Constant) and flag.value is False and not _for_training(source, call):
+        if is_false(flag) and not _for_training(source, call):
             found.append(call)
     for call in source.named("range"):
         if (
@@ -125,12 +126,9 @@ def reduced_in_part(source: Script) -> Finding | None:
         around = source.function_around(call)
         for given in call.args[:1] if around is not None else ():
             if isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Constant):
-                if (
-                    isinstance(given.slice.value, int)
-                    and isinstance(given.value, ast.Name)
-                    and around is not None
-                ):
-                    by_name[around, given.value.id].append((call, given.slice.value))
+                place = whole_number(given.slice)
+                if place is not None and isinstance(given.value, ast.Name) and around is not None:
+                    by_name[around, given.value.id].append((call, place))
             else:
                 whole |= names_in(given)
     for (scope, name), told in by_name.items():
@@ -139,10 +137,9 @@ def reduced_in_part(source: Script) -> Finding | None:
         reduced = {i for _, i in told}
         first = min(c.lineno for c, _ in told)
         for node in of(scope, ast.Subscript):
-            one = node.slice
             if unparse(node.value) != name or not isinstance(node.ctx, ast.Load) or node.lineno < first - 2:
                 continue
-            if isinstance(one, ast.Constant) and isinstance(one.value, int) and one.value not in reduced:
+            if (one := whole_number(node.slice)) is not None and one >= 0 and one not in reduced:
                 if source.loops_around(node) or isinstance(source.statement(node), ast.AugAssign):
                     continue
                 return at(

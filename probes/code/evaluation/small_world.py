@@ -19,6 +19,7 @@ from ...readers.script import keyword, last_name
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..shared.checks import gone_over
+from ..shared.nodes import is_none
 from ..shared.numbers import Unknown
 from .answer_kinds import asks_model, batch_loop, grown_by, is_parameter, kind_of, starts_empty, turned_round
 from .world_parts import (
@@ -32,7 +33,6 @@ from .world_parts import (
     decided_kinds,
     in_batches,
     is_bool,
-    is_none,
     is_value,
     is_whole,
     need_numbers,

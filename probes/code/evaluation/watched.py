@@ -9,7 +9,8 @@ from collections.abc import Callable
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
-from ..shared.checks import at, is_false_node, ok
+from ..shared.checks import at, ok
+from ..shared.nodes import is_false
 from ..shared.sides import literal, words
 
 HIGHER = frozenset(
@@ -99,7 +100,7 @@ def stops_while_improving(source: Script) -> Finding | None:
 def only_stops(call: ast.Call) -> bool:
     """It ends the training and gives no weights back."""
     kept = keyword(call, "restore_best_weights")
-    return last_name(call.func) == "EarlyStopping" and not (kept is not None and not is_false_node(kept))
+    return last_name(call.func) == "EarlyStopping" and not (kept is not None and not is_false(kept))
 
 
 def _watched_reversed(source: Script, asked: Callable[[ast.Call], bool]) -> Finding | None:

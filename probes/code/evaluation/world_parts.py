@@ -123,11 +123,6 @@ def is_value(node: ast.expr, value: object) -> bool:
     return isinstance(node, ast.Constant) and node.value == value and type(node.value) is type(value)
 
 
-def is_none(node: ast.expr) -> bool:
-    """The constant None."""
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 def is_whole(node: ast.expr) -> bool:
     """`:`, `...`, `0`, `None` of an index."""
     if isinstance(node, ast.Slice):

@@ -10,7 +10,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from ..shared.nodes import assigned
+from ..shared.nodes import assigned, whole_number
 from ..shared.roles import are_targets, base, targets
 
 _KEEPS = re.compile(
@@ -81,8 +81,7 @@ def _moved(call: ast.Call) -> ast.expr | None:
         return first  # of a generator
     if name == "shift":
         by = first if first is not None else keyword(call, "periods")
-        back = by is None or (isinstance(by, ast.Constant) and isinstance(by.value, int) and by.value > 0)
-        return owner if back else None
+        return owner if by is None or (whole_number(by) or 0) > 0 else None
     return owner if name == "sort_values" and not isinstance(owner, ast.Name) else None
 
 

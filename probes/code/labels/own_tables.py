@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import whole_number
 from ..shared.sides import literal, side
 
 _RESERVED = re.compile(
@@ -138,9 +139,9 @@ def _reserved(source: Script) -> dict[str, int]:
             else [(target, node.value)]
         )
         for name, value in pairs:
-            if isinstance(name, ast.Name) and _RESERVED.match(name.id) and isinstance(value, ast.Constant):
-                if isinstance(value.value, int) and not isinstance(value.value, bool) and value.value >= 0:
-                    found[name.id] = value.value
+            number = whole_number(value)
+            if isinstance(name, ast.Name) and _RESERVED.match(name.id) and number is not None and number >= 0:
+                found[name.id] = number
     return found
 
 

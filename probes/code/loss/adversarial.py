@@ -17,7 +17,7 @@ from ...registry import Finding
 from ...scripts.flow import Flow, flow, losses, objectives, returns
 from ...scripts.syntax import Script, outermost_call
 from ..shared.checks import at
-from ..shared.nodes import is_negative
+from ..shared.nodes import is_false, is_negative
 
 # what rises with what it is given
 _RISES = (
@@ -53,7 +53,7 @@ def _scores(
     bound = bound or {}
     if depth == 0:
         return
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+    if is_negative(node):
         yield from _scores(mine, node.operand, -sign, bound, depth - 1)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         yield from _scores(mine, node.left, sign, bound, depth - 1)
@@ -217,7 +217,7 @@ def penalty_without_slope(source: Script) -> Finding | None:
             return at(
                 source, call, "without create_graph=True the penalty has no gradient and trains nothing"
             )
-        if isinstance(given, ast.Constant) and given.value is False:
+        if is_false(given):
             return at(source, call, "with create_graph=False the penalty has no gradient and trains nothing")
     return None
 

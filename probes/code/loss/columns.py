@@ -13,6 +13,7 @@ from ...scripts.learning import takes_gradients
 from ...scripts.minimised import losses, makers
 from ...scripts.syntax import Script
 from ..shared.checks import at, is_evaluation
+from ..shared.nodes import is_true
 from .output_kind import ends_in, width
 
 _BROADCAST = (
@@ -205,7 +206,7 @@ def _call(mine: Flow, node: ast.Call, depth: int) -> str:
     if about is None:
         return ""
     kept = keyword(node, "keepdim") or keyword(node, "keepdims")
-    if isinstance(kept, ast.Constant) and kept.value is True:
+    if is_true(kept):
         axis = keyword(node, "dim") or keyword(node, "axis")
         told = unparse(axis) if axis is not None else (rest or [""])[0]
         return "column" if told in ("1", "-1") else ""

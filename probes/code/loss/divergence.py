@@ -13,7 +13,7 @@ from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script, moved
 from ..shared.checks import at
-from ..shared.nodes import is_true, signed_terms
+from ..shared.nodes import is_negative, is_true, signed_terms
 
 _SOFT = ("softmax", "Softmax", "sigmoid", "Sigmoid")
 _LOGS = ("log_softmax", "LogSoftmax", "logsigmoid", "LogSigmoid", "log")
@@ -41,7 +41,7 @@ def divergence_of_wrong_kind(source: Script) -> Finding | None:
             return at(source, call, "kl_div takes logarithms first, and gets probabilities")
         if second and all(e in _LOGS for e in second) and log_target is None:
             return at(source, call, "kl_div takes probabilities second, and gets logarithms")
-        if second and all(e in _SOFT for e in second) and log_target is not None and is_true(log_target):
+        if second and all(e in _SOFT for e in second) and is_true(log_target):
             return at(source, call, "log_target=True says logarithms, and the target are probabilities")
     return None
 
@@ -231,7 +231,7 @@ def _read(found: Gaussian, node: ast.expr, by: float, logs: set[str], exps: set[
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         turned = -by if isinstance(node.op, ast.Sub) else by
         return _read(found, node.left, by, logs, exps) and _read(found, node.right, turned, logs, exps)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+    if is_negative(node):
         return _read(found, node.operand, -by, logs, exps)
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         found.one += by * node.value
@@ -283,11 +283,11 @@ def _with_factors(source: Script, found: Gaussian) -> tuple[ast.expr, int]:
             isinstance(above, ast.Call) and last_name(above.func) in _REDUCES
         ):
             node = above
-        elif isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.USub):
+        elif is_negative(above):
             node, sign = above, -sign
         elif isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Mult, ast.Div)):
             other = above.left if above.right is node else above.right
-            negative = isinstance(other, ast.UnaryOp) and isinstance(other.op, ast.USub)
+            negative = is_negative(other)
             node, sign = above, -sign if negative else sign
         else:
             return node, sign

@@ -16,6 +16,7 @@ from ...scripts.flow import answers_first, flow
 from ...scripts.minimised import handed, loss_objects, losses
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import is_false, is_true
 from ..tensorflow.keras import Compiled, compiled
 from .cuts import of_model
 from .output_kind import width
@@ -159,7 +160,7 @@ def _indices_for_rows(source: Script) -> Finding | None:
     if "mindspore" in source.frameworks:
         for call in source.named("SoftmaxCrossEntropyWithLogits"):
             sparse = keyword(call, "sparse") or (call.args[0] if call.args else None)
-            dense = sparse is None or (isinstance(sparse, ast.Constant) and sparse.value is False)
+            dense = sparse is None or is_false(sparse)
             indices = source.named(*_FOLDERS) or re.search(
                 r"TypeCast\((?:\w+\.)*int32\)|astype\(np\.int32\)", source.code
             )
@@ -199,10 +200,7 @@ def _are_indices(source: Script) -> bool:
 def _competing(source: Script) -> Finding | None:
     """A softmax over labels that stand together: before a binary loss, or where several are scored."""
     several = any(
-        isinstance(k.value, ast.Constant) and k.value.value is True
-        for c in source.calls
-        for k in c.keywords
-        if k.arg in ("multi_label", "multilabel")
+        is_true(k.value) for c in source.calls for k in c.keywords if k.arg in ("multi_label", "multilabel")
     )
     for one in compiled(source):
         if one.ends == "softmax" and one.layer is not None:

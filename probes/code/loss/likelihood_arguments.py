@@ -9,8 +9,8 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
-from ..shared.checks import at, is_evaluation, is_false_node
-from ..shared.nodes import factors
+from ..shared.checks import at, is_evaluation
+from ..shared.nodes import factors, is_false, is_negative
 from ..tensorflow.keras import compiled
 from .output_kind import ends_in
 
@@ -27,7 +27,7 @@ def rate_of_wrong_kind(source: Script) -> Finding | None:
         told = keyword(made, "log_input")
         if told is not None and not isinstance(told, ast.Constant):
             continue
-        plain = told is not None and is_false_node(told)
+        plain = is_false(told)
         given = call.args[0] if call.args else keyword(call, "input")
         if given is None or is_evaluation(source, call):
             continue
@@ -107,7 +107,7 @@ def certain_weighs_most(source: Script) -> Finding | None:
         if not isinstance(node.op, ast.Mult) or isinstance(source.parents.get(node), ast.BinOp):
             continue
         parts = list(factors(node))
-        parts = [p.operand if isinstance(p, ast.UnaryOp) and isinstance(p.op, ast.USub) else p for p in parts]
+        parts = [p.operand if is_negative(p) else p for p in parts]
         for weight in parts:
             base = _base_of_power(weight)
             if base is None or len(parts) < 2:
@@ -135,8 +135,7 @@ def _logarithm_of(mine: Flow, base: ast.expr) -> str | None:
     for one in (base, *(v for v in mine.values(base, 1) if v is not base)):
         if isinstance(one, ast.Call) and last_name(one.func) == "exp":
             inner = one.args[0] if one.args else getattr(one.func, "value", None)
-            minus = isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.USub)
-            inner = inner.operand if minus and isinstance(inner, ast.UnaryOp) else inner
+            inner = inner.operand if is_negative(inner) else inner
             if isinstance(inner, ast.Name):
                 return inner.id
     return None

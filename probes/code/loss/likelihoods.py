@@ -14,7 +14,7 @@ from ...scripts.learning import takes_gradients
 from ...scripts.minimised import losses, makers
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, is_evaluation
-from ..shared.nodes import factors, signed_terms
+from ..shared.nodes import factors, is_negative, signed_terms
 from ..shared.sides import number
 
 _LOG_SPREAD = re.compile(
@@ -102,11 +102,11 @@ def _exponent(mine: Flow, node: ast.expr) -> tuple[str, bool] | None:
             if inner is None:
                 return None
             sign = True
-            if isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.USub):
+            if is_negative(inner):
                 inner, sign = inner.operand, False
             rest = []
             for factor in factors(inner):
-                if isinstance(factor, ast.UnaryOp) and isinstance(factor.op, ast.USub):
+                if is_negative(factor):
                     factor, sign = factor.operand, not sign
                 if not isinstance(factor, ast.Constant):
                     rest.append(factor)
@@ -237,7 +237,7 @@ def _pairs(node: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
 def _has_minus(source: Script, call: ast.Call) -> bool:
     """A minus stands before it, or what holds it is turned round later: not told."""
     for parent in source.above(call):
-        if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub):
+        if is_negative(parent):
             return True
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub):
             return True

@@ -14,7 +14,7 @@ from ...scripts.signs import signs
 from ...scripts.syntax import Script
 from ..optimizer.own_steps import climbs
 from ..shared.checks import at, first, ok
-from ..shared.nodes import is_true
+from ..shared.nodes import is_negative, is_true
 from ..shared.rounds import rounds
 from ..shared.sides import either
 from ..trainers.trainer_settings import is_own_loss, own_loss_negated
@@ -117,7 +117,7 @@ def _minus_first(node: ast.expr) -> ast.UnaryOp | None:
         owner = node.func.value if isinstance(node.func, ast.Attribute) else node
         inner = node.args[0] if node.args else owner
         return _minus_first(inner) if inner is not node else None
-    return node if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else None
+    return node if is_negative(node) else None
 
 
 def _is_minus(node: ast.expr) -> bool:
@@ -148,7 +148,7 @@ def _maximises(source: Script) -> Finding | None:
         if is_true(keyword(call, "maximize")) and losses(source):
             return at(source, call, "the optimizer climbs the loss instead of descending it")
         rate = next((r for n in ("learning_rate", "lr") if (r := keyword(call, n)) is not None), None)
-        if isinstance(rate, ast.UnaryOp) and isinstance(rate.op, ast.USub):
+        if is_negative(rate):
             if isinstance(rate.operand, ast.Constant) and rate.operand.value:
                 return at(source, call, "the learning rate is below zero: each step climbs the loss")
     if built and source.steps and (turned := _gradients_turned(source)) is not None:

@@ -16,6 +16,7 @@ from ...scripts.syntax import Function, Script
 from ..mindspore.steps import competing_tags
 from ..model.operators import outputs_of
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_negative
 from ..shared.sides import either, literal
 from ..tensorflow.answers import loss_of_other_answers
 from ..tensorflow.slips import classes_of_one_output, exclusive_by_sigmoid
@@ -139,11 +140,7 @@ def _falls(source: Script, function: Function, value: ast.expr) -> bool:
                 and unparse(node.left) in ("1", "1.0")
             ):
                 return True
-            if (
-                isinstance(node, ast.UnaryOp)
-                and isinstance(node.op, ast.USub)
-                and not isinstance(node.operand, ast.Constant)
-            ):
+            if is_negative(node) and not isinstance(node.operand, ast.Constant):
                 return True
     return any(isinstance(n.op, ast.Sub) and unparse(n.left) in ("1", "1.0") for n in of(function, ast.BinOp))
 

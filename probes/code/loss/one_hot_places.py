@@ -9,6 +9,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import whole_number
 
 
 def places_exchanged_in_one_hot(source: Script) -> Finding | None:
@@ -20,7 +21,7 @@ def places_exchanged_in_one_hot(source: Script) -> Finding | None:
             continue
         if not any(last_name(c.func) == "one_hot" for c in of(owner, ast.Call)):
             continue
-        axes = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
+        axes = [place for a in call.args if (place := whole_number(a)) is not None]
         if len(axes) != len(call.args) or len(axes) < 4 or axes[0] != 0 or axes[1] not in (len(axes) - 1, -1):
             continue
         seen = seen or call

@@ -81,7 +81,7 @@ def _owner(call: ast.Call) -> ast.expr | None:
 def _has_minus(mine: Flow, node: ast.expr) -> bool:
     """A factor has a minus: `-adv * ratio`, `-(ratio * adv)`, also by way of names."""
     for end in _ends(mine, node):
-        if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub):
+        if is_negative(end):
             return True
         if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Mult):
             if _has_minus(mine, end.left) or _has_minus(mine, end.right):
@@ -92,7 +92,7 @@ def _has_minus(mine: Flow, node: ast.expr) -> bool:
 def _under_minus(source: Script, call: ast.Call) -> bool:
     """A minus stands before it in its statement, or before the name that holds it."""
     for parent in source.above(call):
-        if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub):
+        if is_negative(parent):
             return True
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub) and call in walk(parent.right):
             return True
@@ -117,7 +117,7 @@ def _uses(source: Script, call: ast.Call) -> list[ast.Name]:
 def _subtracted(source: Script, node: ast.AST) -> bool:
     child: ast.AST = node
     for parent in source.above(node):
-        if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub):
+        if is_negative(parent):
             return True
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Sub) and parent.right is child:
             return True
@@ -320,7 +320,7 @@ def _polarity(mine: Flow, node: ast.expr) -> int:
 
 
 def _sign(mine: Flow, node: ast.expr, sign: int) -> int:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+    if is_negative(node):
         return _sign(mine, node.operand, -sign)
     if isinstance(node, ast.Call) and last_name(node.func) == "entropy":
         return sign

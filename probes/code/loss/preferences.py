@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import is_negative
 from ..shared.sides import words
 
 _BETTER = frozenset(
@@ -69,7 +70,7 @@ def _minus_before(source: Script, call: ast.Call) -> bool:
     """A minus in front of the call, or of its mean or sum."""
     held: ast.AST = call
     for parent in source.above(call):
-        if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub):
+        if is_negative(parent):
             return True
         if isinstance(parent, ast.Call) and held not in (parent.func, *parent.args):
             return False

@@ -13,6 +13,7 @@ from ...scripts.learning import differentiated, taken
 from ...scripts.syntax import Script
 from ..samples.batch_apart import moved_together
 from ..shared.checks import at, is_evaluation, ok
+from ..shared.nodes import is_none
 
 _REDUCES = ("mean", "sum")
 _TURNS = ("unsqueeze", "transpose", "permute", "swapaxes", "flip", "roll", "t")
@@ -93,7 +94,7 @@ def _done(source: Script, node: ast.expr) -> Counter[str]:
         elif isinstance(node, ast.Subscript):
             places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             cut = [p for p in places if isinstance(p, ast.Slice) and (p.lower or p.upper) is not None]
-            none = [p for p in places if isinstance(p, ast.Constant) and p.value is None]
+            none = [p for p in places if is_none(p)]
             whole = all(isinstance(p, ast.Slice) for p in places)
             found["[:]" if cut and whole else "[None]" if none else unparse(node.slice)] += 1
             node = node.value

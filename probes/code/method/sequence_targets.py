@@ -13,6 +13,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import whole_number
 from ..shared.sides import number
 
 _TARGET = re.compile(r"(?i)^(?:\w+_)?(?:y|ys|yb|targets?|tgts?|labels?|next\w*|wanted|gold|truth)(?:_\w+)?$")
@@ -49,8 +50,8 @@ def _sum(node: ast.expr | None, sign: int = 1) -> tuple[dict[str, int], int]:
         for name, times in others.items():
             terms[name] = terms.get(name, 0) + times
         return terms, more + rest
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return {}, sign * node.value
+    if (number := whole_number(node)) is not None:
+        return {}, sign * number
     return {unparse(node): sign}, 0
 
 

@@ -17,6 +17,7 @@ from ...scripts.flow import flow, returns
 from ...scripts.learning import gradient_makers, updates
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
+from ..shared.nodes import is_none
 from ..shared.shares import DROP, KEEP, is_turned, plain
 from ..shared.sides import literal
 from .steps import of_mindspore
@@ -243,7 +244,7 @@ def gradient_of_other(source: Script) -> Finding | None:
             continue
         seen = seen or call
         weights = keyword(call, "weights") or (call.args[2] if len(call.args) > 2 else None)
-        nothing = weights is None or (isinstance(weights, ast.Constant) and weights.value is None)
+        nothing = weights is None or is_none(weights)
         if nothing:
             return at(source, call, "without weights, these are gradients of the inputs, not of the weights")
         several = keyword(call, "has_aux") or (call.args[3] if len(call.args) > 3 else None)

@@ -13,7 +13,7 @@ from ...scripts.flow import Flow, flow
 from ...scripts.learning import gradient_makers, updates
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.nodes import same_value
+from ..shared.nodes import is_false, same_value
 from ..shared.sides import literal
 
 
@@ -127,7 +127,7 @@ def half_without_scale(source: Script) -> Finding | None:
 def _scaled_by_hand(source: Script) -> bool:
     """Gradients start from a number of the script (`sens_param=True`), or the loss is multiplied by one."""
     told = [k for c in source.named("GradOperation") for k in c.keywords if k.arg == "sens_param"]
-    if any(not (isinstance(k.value, ast.Constant) and k.value.value is False) for k in told):
+    if any(not is_false(k.value) for k in told):
         return not re.search(r"sens\w* = \S*ones(?:_like)?\([^*]*$", source.code, re.MULTILINE)
     return any(
         isinstance(n.op, ast.Mult)

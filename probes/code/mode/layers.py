@@ -11,8 +11,8 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..evaluation.by_batch import scored_loops
 from ..model.drop_by_hand import dropped_in_evaluation
-from ..shared.checks import at, first, is_evaluation, is_false_node, ok
-from ..shared.nodes import is_true
+from ..shared.checks import at, first, is_evaluation, ok
+from ..shared.nodes import is_false, is_true
 from ..shared.sides import either, setting, side
 from ..tensorflow.answers import part_always_trains
 from ..tensorflow.graph import (
@@ -64,7 +64,7 @@ def _always_on(source: Script) -> Finding | None:
                 or keyword(call, "train")
                 or (call.args[2] if len(call.args) > 2 else None)
             )
-            on = told is None or (isinstance(told, ast.Constant) and told.value is True)
+            on = told is None or is_true(told)
             rate = (
                 keyword(call, "p") or keyword(call, "rate") or (call.args[1] if len(call.args) > 1 else None)
             )
@@ -101,7 +101,7 @@ def _dropped_when_scored(source: Script) -> Finding | None:
             if last_name(call.func) not in _FUNCTIONAL or source.owner(call) not in _LIBRARIES[:5]:
                 continue
             told = keyword(call, "training") or (call.args[2] if len(call.args) > 2 else None)
-            if told is None or (isinstance(told, ast.Constant) and told.value is True):
+            if told is None or is_true(told):
                 if not _asked_for(source, call, call.args[1] if len(call.args) > 1 else None):
                     return at(source, call, "this dropout drops in the evaluation: it is not told otherwise")
     return None
@@ -341,7 +341,7 @@ def _statistics_off(source: Script) -> Finding | None:
         told = keyword(call, "use_batch_statistics")
         if told is not None and last_name(call.func).startswith(("BatchNorm", "SyncBatchNorm")):
             seen = seen or call
-            if is_false_node(told):
+            if is_false(told):
                 return at(
                     source, call, "batch norm keeps to its moving statistics, which never move, in training"
                 )

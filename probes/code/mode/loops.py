@@ -18,15 +18,15 @@ from ..mindspore.cells import callback_in_training_mode
 from ..shared.checks import (
     at,
     first,
+    gets_false,
     imports_locals,
     is_evaluation,
-    is_false,
-    is_false_node,
     ok,
     outer_loop,
     runs_in,
     teaching,
 )
+from ..shared.nodes import is_false
 from ..shared.sides import either
 from .scored import never_quiet, switched_on_to_score
 
@@ -177,7 +177,7 @@ def switch_of(source: Script, call: ast.Call) -> tuple[ast.Call, bool] | None:
         return (call, False) if not given else None
     if given and not isinstance(given[0], ast.Constant):
         return None
-    return call, not (given and is_false_node(given[0]))
+    return call, not (given and is_false(given[0]))
 
 
 def _is_copy(source: Script, call: ast.Call) -> bool:
@@ -349,7 +349,7 @@ def _functional_mode(source: Script) -> Finding | None:
         return ok(source, modes[0], "MindSpore's Model puts the network into training mode itself")
     modes = tuple(c for c in modes if not _handed_out(source, c))
     loops = [c for c in modes if source.loops_around(c) or len(modes) == 1]
-    if loops and all(is_false(c) for c in loops):
+    if loops and all(gets_false(c) for c in loops):
         return at(source, loops[0], "the model is put into evaluation mode and trains in it")
     return ok(source, modes[0], "the model is put into training mode") if modes else None
 
@@ -381,12 +381,12 @@ def _left_in_evaluation(source: Script, modes: tuple[ast.Call, ...]) -> ast.Call
     """MindSpore: the loop that takes gradients switches to evaluation, and nothing in it switches back."""
     trains = list(taken(source)) if "mindspore" in source.frameworks else []
     for call in modes if trains and not source.loose else ():
-        if not is_false(call):
+        if not gets_false(call):
             continue
         for loop in source.of(ast.For, ast.While):
             if not any(runs_in(source, t, loop) for t in trains) or not runs_in(source, call, loop):
                 continue
-            back = [m for m in modes if not is_false(m) and runs_in(source, m, loop)]
+            back = [m for m in modes if not gets_false(m) and runs_in(source, m, loop)]
             return None if back else call
     return None
 
@@ -400,7 +400,7 @@ def _mode_under_tape(source: Script) -> Finding | None:
         if re.search(r"watch_accessed_variables=False", unparse(block.items[0].context_expr)):
             continue  # the slope of inputs or actions, not that of weights
         calls = [c for c in of(block, ast.Call) if keyword(c, "training") is not None]
-        off = [c for c in calls if (given := keyword(c, "training")) is not None and is_false_node(given)]
+        off = [c for c in calls if is_false(keyword(c, "training"))]
         if calls and len(off) == len(calls) and _applies(source, block):
             return at(source, off[0], "the model is run in evaluation mode where its gradient is taken")
         if calls and len(off) < len(calls) and _applies(source, block):

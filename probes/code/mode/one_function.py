@@ -13,6 +13,7 @@ from ...scripts.flow import Flow, flow
 from ...scripts.learning import taken
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok, runs_in
+from ..shared.nodes import is_false
 from ..shared.sides import either
 
 _MODES = ("train", "set_train")
@@ -152,7 +153,7 @@ def _cell_stays(source: Script) -> Finding | None:
 
 def _says_false(call: ast.Call) -> bool:
     given = all_arguments(call)
-    return any(isinstance(g, ast.Constant) and g.value is False for g in given)
+    return any(is_false(g) for g in given)
 
 
 def _evaluations(source: Script, switch: ast.Call) -> Iterator[ast.Call]:

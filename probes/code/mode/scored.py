@@ -8,7 +8,8 @@ from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
-from ..shared.checks import at, is_false
+from ..shared.checks import at, gets_false
+from ..shared.nodes import is_false
 from ..splits.learnt_and_scored import learnt, scored
 
 _MODES = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
@@ -16,7 +17,7 @@ _MODES = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "BatchNorm1d", "Batc
 
 def _on(call: ast.Call) -> bool:
     told = keyword(call, "mode")
-    return not is_false(call) and not (isinstance(told, ast.Constant) and told.value is False)
+    return not gets_false(call) and not is_false(told)
 
 
 def never_quiet(source: Script) -> Finding | None:

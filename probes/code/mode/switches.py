@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe
 from ...scripts.learning import taken, updates
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_false
 from ..shared.sides import either
 from .loops import switch_of
 
@@ -102,7 +103,7 @@ def _off_by_default(source: Script, told: ast.expr) -> bool:
         *zip(names[len(names) - len(values) :], values, strict=True),
         *zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True),
     ]
-    return any(a.arg == told.id and isinstance(v, ast.Constant) and v.value is False for a, v in pairs)
+    return any(a.arg == told.id and is_false(v) for a, v in pairs)
 
 
 def _is_eval(call: ast.Call) -> bool:

@@ -12,7 +12,8 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
-from ..shared.checks import at, is_false_node
+from ..shared.checks import at
+from ..shared.nodes import is_false
 from .joins import functional
 from .reused import NO_WEIGHTS
 from .wiring import held, is_made, is_read
@@ -271,7 +272,7 @@ def kept_mask_unread(source: Script) -> Finding | None:
     if source.loose or source.named("get_buffer", "getattr", "named_buffers"):
         return None
     told = [k for c in source.calls for k in c.keywords if k.arg == "is_causal"]
-    if any(not is_false_node(k.value) for k in told):
+    if any(not is_false(k.value) for k in told):
         return None
     for call in source.named("register_buffer"):
         if len(call.args) < 2 or not isinstance(call.args[0], ast.Constant):

@@ -11,6 +11,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_true
 from .wiring import held
 
 _LAYER = re.compile(
@@ -170,7 +171,7 @@ def _plain(source: Script) -> Finding | None:
         seen = seen or function
         for name, made in _tensors(owner):
             asks = keyword(made, "requires_grad")
-            gradient = isinstance(asks, ast.Constant) and asks.value is True
+            gradient = is_true(asks)
             drawn = last_name(made.func) in _DRAWN and not _FIXED.search(name)
             if not unparse(made.func).startswith("torch.") or last_name(made.func) == "Parameter":
                 continue

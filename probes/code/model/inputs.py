@@ -13,6 +13,7 @@ from ...scripts.syntax import Script
 from ..labels.mapped_batches import label_in_text
 from ..samples.thinned import chance_of_one, classes_thinned, shares_of
 from ..shared.checks import at, first, imports_locals, ok
+from ..shared.nodes import is_none
 from ..shared.sides import either, side
 
 _TARGETS = re.compile(r"(?:^|_)(?:y|ys|label|labels|target|targets|answer|answers)(?:_|$)")
@@ -139,8 +140,7 @@ def _may_be_left_out(source: Script, node: ast.AST) -> bool:
         isinstance(t, ast.Compare)
         and isinstance(t.ops[0], ast.IsNot)
         and isinstance(t.left, ast.Name)
-        and isinstance(t.comparators[0], ast.Constant)
-        and t.comparators[0].value is None
+        and is_none(t.comparators[0])
         and _TARGETS.search(t.left.id.lower())
         for t in tests
     )

@@ -12,6 +12,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_none
 from .drawn_again import drawn_again, loaded_on_the_spot, root_of
 from .renamed_keys import keys_renamed_away
 
@@ -357,7 +358,7 @@ def _frozen_at_random(source: Script) -> Finding | ast.AST | None:
         given = keyword(node.value, "weights")
         if given is None or not isinstance(node.targets[0], ast.Name):
             continue
-        if not (isinstance(given, ast.Constant) and given.value is None):
+        if not is_none(given):
             continue
         name = node.targets[0].id
         loaded = re.search(rf"\b{re.escape(name)}\.(?:load_weights|load_state_dict)\(", source.code)

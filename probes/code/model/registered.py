@@ -11,7 +11,8 @@ from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow, returns
 from ...scripts.syntax import Script
-from ..shared.checks import at, first, is_false_node, ok
+from ..shared.checks import at, first, ok
+from ..shared.nodes import is_false, is_true
 
 _WEIGHTS = re.compile(
     r"^(?:Linear|Conv\w*|Embedding|LSTM|GRU|RNN|MultiheadAttention|BatchNorm\w*|LayerNorm|Dense|TransformerEncoderLayer)$"
@@ -240,12 +241,12 @@ def _undone(source: Script) -> Finding | None:
         if isinstance(t, ast.Attribute) and t.attr == "trainable"
     ]
     sets.sort(key=lambda s: s[0].lineno)
-    opened = {unparse(o): n for n, o, v in sets if isinstance(v, ast.Constant) and v.value is True}
+    opened = {unparse(o): n for n, o, v in sets if is_true(v)}
     if not sets or not source.named("compile"):
         return None
     for node, _, value in sets:
         loop = next((p for p in source.above(node) if isinstance(p, ast.For)), None)
-        if loop is None or not is_false_node(value) or any(isinstance(p, ast.If) for p in source.above(node)):
+        if loop is None or not is_false(value) or any(isinstance(p, ast.If) for p in source.above(node)):
             continue
         over = unparse(loop.iter)
         before = opened.get(over.removesuffix(".layers"))
@@ -309,9 +310,7 @@ def _all_but(source: Script, node: ast.Assign) -> str | None:
     target, around = node.targets[0], source.parents.get(node)
     if not isinstance(target, ast.Attribute) or target.attr != "requires_grad":
         return None
-    if not (
-        isinstance(node.value, ast.Constant) and node.value.value is False and isinstance(around, ast.If)
-    ):
+    if not (is_false(node.value) and isinstance(around, ast.If)):
         return None
     test = around.test
     if node not in around.body or around.orelse:

@@ -11,7 +11,8 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.checks import at, is_false_node
+from ..shared.checks import at
+from ..shared.nodes import is_false
 
 _WRAPS = re.compile(r"DataParallel|\bDDP\b|FSDP|FullyShard|AveragedModel|deepspeed|\bcompile\(")
 
@@ -66,7 +67,7 @@ def _loads(source: Script) -> Iterator[tuple[ast.Call, ast.expr, ast.expr]]:
     for call in source.named("load_state_dict"):
         strict = keyword(call, "strict") or (call.args[1] if len(call.args) > 1 else None)
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        lax = strict is not None and is_false_node(strict) and isinstance(source.parents.get(call), ast.Expr)
+        lax = is_false(strict) and isinstance(source.parents.get(call), ast.Expr)
         if lax and owner is not None and call.args:
             yield call, owner, call.args[0]
     for call in source.named("set_state_dict") if "paddle" in source.frameworks else ():

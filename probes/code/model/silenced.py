@@ -11,6 +11,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_negative
 from ..shared.sides import literal
 
 _RECTIFIES = ("relu", "ReLU", "relu_", "threshold")
@@ -90,7 +91,7 @@ def _activations(source: Script, function: Function) -> Iterator[tuple[ast.Call,
 
 def _is_below(given: ast.expr) -> bool:
     """`-torch.abs(x)`, `-x.abs()`, `-(x ** 2)`."""
-    if not (isinstance(given, ast.UnaryOp) and isinstance(given.op, ast.USub)):
+    if not is_negative(given):
         return False
     inner = given.operand
     if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow):

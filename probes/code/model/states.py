@@ -17,7 +17,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
-from ..shared.nodes import is_true
+from ..shared.nodes import is_true, whole_number
 from .recurrent import RECURRENT, stated
 
 _JOINS = ("cat", "concat", "concatenate", "hstack")
@@ -149,11 +149,7 @@ def _first_place(node: ast.expr) -> int | None:
         if not all(isinstance(e, ast.Slice) and e.lower is None and e.upper is None for e in place.elts[1:]):
             return None
         place = place.elts[0]
-    if isinstance(place, ast.UnaryOp) and isinstance(place.op, ast.USub):
-        inner = _first_place(ast.Subscript(node.value, place.operand, ast.Load()))
-        return None if inner is None else -inner
-    whole = isinstance(place, ast.Constant) and isinstance(place.value, int)
-    return place.value if whole and isinstance(place, ast.Constant) else None  # type: ignore[return-value]
+    return whole_number(place)
 
 
 _BATCH = re.compile(r"\w+\.(?:size\(0\)|shape\[0\])|len\(\w+\)|b|bs|bsz|batch(?:_size)?|n|B|N")

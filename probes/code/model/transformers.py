@@ -11,7 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from ..shared.nodes import is_true
+from ..shared.nodes import is_none, is_true
 
 _HALVES = ("encoder", "decoder")
 _LAYERS = ("Transformer", "TransformerEncoderLayer", "TransformerDecoderLayer")
@@ -74,7 +74,7 @@ _ALL_MASKS = 6  # as many arguments say where the memory is padded
 
 def _given(call: ast.Call, name: str) -> bool:
     value = keyword(call, name)
-    return value is not None and not (isinstance(value, ast.Constant) and value.value is None)
+    return value is not None and not is_none(value)
 
 
 def positions_of_samples(source: Script) -> Finding | None:

@@ -15,6 +15,7 @@ from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import is_false
 
 _LAYERS = re.compile(r"^(?:Linear|Dense|Conv[123][dD]|Embedding)$")
 _DRAWS = re.compile(
@@ -110,7 +111,7 @@ def _of_layer(attr: str, made: ast.Call, parts: dict[str, tuple[bool, ast.AST]])
         return node
     for word in ("bias", "use_bias", "has_bias"):
         told = keyword(made, word)
-        if isinstance(told, ast.Constant) and told.value is False:
+        if is_false(told):
             return node
     filled = parts.get(f"{attr}.bias")
     if filled is not None:

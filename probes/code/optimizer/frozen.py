@@ -15,6 +15,7 @@ from ...scripts.syntax import Script
 from ..model.extraction import extracts_features
 from ..model.pretrained import saved_here
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_false, is_true
 from ..shared.sides import either
 from ..shared.uses import never_run
 from ..tensorflow.keras_slips import new_layer_untrained
@@ -61,7 +62,7 @@ def _freezes(source: Script) -> Finding | None:
             continue  # a helper that nothing calls
         ways = mine.values(value, 4) if isinstance(value, ast.Name) else [value]
         off = [v for v in ways if switches_off(v) and not _of_settings(source, node, v)]
-        reopened = reopened or any(isinstance(v, ast.Constant) and v.value is True for v in ways)
+        reopened = reopened or any(is_true(v) for v in ways)
         if (
             off
             and not _at_rest(owner)
@@ -411,4 +412,4 @@ def switches_off(value: ast.expr) -> bool:
         return switches_off(value.operand)
     if isinstance(value, ast.BoolOp):
         return any(switches_off(v) for v in value.values)
-    return isinstance(value, ast.Constant) and value.value is False
+    return is_false(value)

@@ -12,7 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import losses
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.nodes import signed_terms
+from ..shared.nodes import is_negative, signed_terms
 
 _WEIGHTS = re.compile(r"(?i)^(?:w|b|weights?|bias|theta|params?)\d*$|^[WB]_?\w{0,2}$")
 # what climbs on purpose: returns, likelihoods, inputs that are searched for
@@ -92,7 +92,7 @@ def _signed(
 
 def _turned_inside(term: ast.expr) -> bool:
     """A factor with a sign of its own: `-lr * p.grad`, `direction * p.grad`."""
-    signs = any(isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub) for n in walk(term))
+    signs = any(is_negative(n) for n in walk(term))
     return signs or re.search(r"(?i)sign|direction|momentum|velocity", unparse(term)) is not None
 
 

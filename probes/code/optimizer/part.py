@@ -13,6 +13,7 @@ from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
 from ..model.extraction import extracts_features
 from ..shared.checks import at, first, ok, on_other_sides
+from ..shared.nodes import is_false
 from ..shared.sides import either
 from ..step.several import part_without_optimizer
 from ..tensorflow.graph_gradient import descends_part
@@ -146,7 +147,7 @@ def held_frozen(source: Script) -> Finding | None:
         return None
     given = parameters_given(source.optimizer_calls[0])
     switched = list(switches(source))
-    on = [o for _, o, v in switched if not (isinstance(v, ast.Constant) and v.value is False)]
+    on = [o for _, o, v in switched if not is_false(v)]
     if given is None or on or not isinstance(given, ast.Call) or last_name(given.func) != "parameters":
         return None
     scope = source.function_around(given)
@@ -173,7 +174,7 @@ def adapters_frozen(source: Script) -> Finding | None:
         name = unparse(statement.targets[0])
         switched = [(n, v) for n, _, v in switches(source) if source.function_around(n) is scope]
         later = [(n, v) for n, v in switched if getattr(n, "lineno", 0) > statement.lineno]
-        if any(not (isinstance(v, ast.Constant) and v.value is False) for _, v in later):
+        if any(not is_false(v) for _, v in later):
             continue
         for node, _ in later:
             loop = next((p for p in source.above(node) if isinstance(p, ast.For)), None)

@@ -14,7 +14,8 @@ from ...scripts.syntax import Script
 from ..calls.old_device import optimizer_unknown_to_apex
 from ..mindspore.overflow import clipped_before_map, overflow_unheeded
 from ..mindspore.steps import clipped_while_scaled_ms, half_without_scale, never_adjusted
-from ..shared.checks import at, first, imports_locals, is_evaluation, is_false_node, ok
+from ..shared.checks import at, first, imports_locals, is_evaluation, ok
+from ..shared.nodes import is_false
 from ..shared.sides import either, off_by_default
 from ..tensorflow.tape import clipped_while_scaled, half_under_tape
 from ..trainers.deepspeed import clipped_past_engine, engine_in_fp16, engines, scale_of_one
@@ -213,11 +214,11 @@ def _half_unscaled(source: Script, fp16: bool, engine: bool | None = None) -> Fi
     if not fp16:
         half = [c for c in half if not off_by_default(source, c)]
     half = [c for c in half if last_name(c.func) != "autocast" or not is_evaluation(source, c)]
-    half = [c for c in half if (on := keyword(c, "enabled")) is None or not is_false_node(on)]
+    half = [c for c in half if (on := keyword(c, "enabled")) is None or not is_false(on)]
     if not half or not source.trains_by_hand:
         return None  # gradients without a step: a benchmark of time and memory
     scalers = source.named("GradScaler", "DynamicLossScaler", "LossScaleOptimizer", "FixedLossScaleManager")
-    off = [c for c in scalers if (given := keyword(c, "enabled")) is not None and is_false_node(given)]
+    off = [c for c in scalers if is_false(keyword(c, "enabled"))]
     if off and len(off) == len(scalers):
         return at(source, off[0], "fp16 training with its gradient scaler switched off")
     if scalers:

@@ -10,7 +10,8 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.checks import at, is_false_node
+from ..shared.checks import at
+from ..shared.nodes import is_false
 from ..shared.sides import literal
 
 SCALERS = ("GradScaler", "ShardedGradScaler")
@@ -56,7 +57,7 @@ def _is_off(source: Script, made: ast.Call) -> bool:
     """`GradScaler(enabled=use_amp)` where `use_amp` is False and nothing else."""
     told = keyword(made, "enabled")
     ends = flow(source).values(told, 4) if told is not None else []
-    return bool(ends) and all(is_false_node(e) for e in ends)
+    return bool(ends) and all(is_false(e) for e in ends)
 
 
 def dropped(source: Script, call: ast.Call) -> bool:
@@ -93,7 +94,7 @@ def default_fp16_unscaled(source: Script) -> Finding | None:
     Their format is fp16 unless `dtype=` says otherwise.
     """
     scalers = source.named(*SCALERS)
-    off = [c for c in scalers if (given := keyword(c, "enabled")) is not None and is_false_node(given)]
+    off = [c for c in scalers if is_false(keyword(c, "enabled"))]
     if len(off) != len(scalers) or not source.backwards:
         return None
     if not scalers and not _surely_unscaled(source):

@@ -18,11 +18,11 @@ from ..shared.checks import (
     at,
     first,
     imports_locals,
-    is_false_node,
     ok,
     outer_loop,
     runs_in,
 )
+from ..shared.nodes import is_false, whole_number
 from ..shared.sides import either, side
 from ..shared.units import chain
 from ..shared.uses import never_run
@@ -125,7 +125,7 @@ _SAMPLER_PLACE = 3  # DataLoader(dataset, batch_size, shuffle, sampler)
 def _keeps_order(sampler: ast.Call) -> bool:
     """It does not shuffle, whatever epoch it is told."""
     flag = keyword(sampler, "shuffle")
-    return flag is not None and is_false_node(flag)
+    return is_false(flag)
 
 
 def _set_astray(source: Script, samplers: tuple[ast.Call, ...]) -> Finding | None:
@@ -341,7 +341,7 @@ def _same_shard(source: Script) -> Finding | None:
         alone = isinstance(parts, ast.Constant) and parts.value == 1
         if alone:
             continue  # one process, whose share is everything
-        if isinstance(rank, ast.Constant) and isinstance(rank.value, int):
+        if whole_number(rank) is not None:
             return at(source, call, "every process reads the same shard")
         return ok(source, call, "each process reads its own shard")
     return None

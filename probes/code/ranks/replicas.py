@@ -15,6 +15,7 @@ from ..mindspore.one_step import step_of_one_rank
 from ..mindspore.steps import reducer_idle
 from ..shared.checks import at
 from ..shared.gates import turn_of_test
+from ..shared.nodes import is_false
 
 _WRAPPERS = ("DistributedDataParallel", "DDP")
 
@@ -216,7 +217,7 @@ def drawn_by_rank_on_mindspore(source: Script) -> Finding | None:
     if "mindspore" not in source.frameworks or not source.named("get_rank"):
         return None
     sent = [keyword(c, "parameter_broadcast") for c in source.named("set_auto_parallel_context")]
-    if any(s is not None and not (isinstance(s, ast.Constant) and s.value is False) for s in sent):
+    if any(s is not None and not is_false(s) for s in sent):
         return None
     if source.named("Broadcast", "broadcast"):
         return None

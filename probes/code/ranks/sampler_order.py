@@ -11,8 +11,9 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import taken
 from ...scripts.syntax import Script
-from ..shared.checks import at, is_false_node
+from ..shared.checks import at
 from ..shared.gates import gate
+from ..shared.nodes import is_false, is_none
 from ..shared.sides import side
 from .by_hand import of_libraries
 
@@ -27,7 +28,7 @@ def sampler_keeps_order(source: Script) -> Finding | None:
         return None
     for call in source.named("DistributedSampler", "DistributedBatchSampler", "SequentialSampler"):
         flag = keyword(call, "shuffle")
-        kept = last_name(call.func) == "SequentialSampler" or (flag is not None and is_false_node(flag))
+        kept = last_name(call.func) == "SequentialSampler" or is_false(flag)
         if mixed and not _epoch_set(source, call):
             continue  # one order may be meant; a sampler whose epoch is set is to draw another in each
         if kept and _trains(source, call):
@@ -105,7 +106,7 @@ def _reads_all(source: Script, loader: ast.Call) -> bool:
 
 
 def _is_none(values: list[ast.expr]) -> bool:
-    return bool(values) and all(isinstance(v, ast.Constant) and v.value is None for v in values)
+    return bool(values) and all(is_none(v) for v in values)
 
 
 _COUNT = re.compile(r"(?i)(?:^|_)(?:grad(?:ient)?_)?accum\w*")

@@ -10,6 +10,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import whole_number
 from ..shared.uses import in_full
 
 _LOADERS = ("DataLoader", "StatefulDataLoader")
@@ -133,7 +134,7 @@ def _first_shard(source: Script) -> Finding | None:
         parts, mine = keyword(call, "num_shards"), keyword(call, "shard_id") or keyword(call, "index")
         if parts is None or mine is None or isinstance(parts, ast.Constant):
             continue
-        if isinstance(mine, ast.Constant) and isinstance(mine.value, int):
+        if whole_number(mine) is not None:
             return at(source, call, "every process asks for the same part of the data")
         if (use := _first_handed(source, call, parts, mine)) is not None:
             return at(source, use, "every process asks for the same part of the data")
@@ -155,8 +156,7 @@ def _first_handed(source: Script, call: ast.Call, parts: ast.expr, mine: ast.exp
             keyword(use, n) or (use.args[names.index(n)] if len(use.args) > names.index(n) else None)
             for n in (parts.id, mine.id)
         )
-        fixed = isinstance(own, ast.Constant) and isinstance(own.value, int)
-        if fixed and many is not None and not isinstance(many, ast.Constant):
+        if whole_number(own) is not None and many is not None and not isinstance(many, ast.Constant):
             return use
     return None
 

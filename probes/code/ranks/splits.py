@@ -15,6 +15,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, extractor
+from ..shared.nodes import is_false, is_true
 from ..shared.sides import side
 from ..shared.uses import in_full
 
@@ -86,7 +87,7 @@ def _draws(source: Script) -> list[tuple[ast.Call, str | None]]:
             found.append((call, "torch"))
         elif name == "train_test_split" and keyword(call, "random_state") is None:
             shuffled = keyword(call, "shuffle")
-            if not (isinstance(shuffled, ast.Constant) and shuffled.value is False):
+            if not is_false(shuffled):
                 found.append((call, "numpy"))
     return found
 
@@ -135,7 +136,7 @@ def _seeds(source: Script, library: str) -> list[ast.Call]:
 def _by_rank(source: Script, call: ast.Call) -> bool:
     """The seed is another one in each process."""
     special = keyword(call, "device_specific")
-    if isinstance(special, ast.Constant) and special.value is True:
+    if is_true(special):
         return True
     given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "seed")]
     return _hangs_on_rank(source, given)
@@ -211,7 +212,7 @@ def shared_in_evaluation_only(source: Script) -> Finding | None:
         name = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
         data = unparse(call.args[0]) if call.args else ""
         flag = keyword(call, "shuffle")
-        kept = isinstance(flag, ast.Constant) and flag.value is False
+        kept = is_false(flag)
         held = side(name) is False or side(data) is False or (kept and "train" not in f"{name} {data}")
         if not held:
             return None
@@ -231,7 +232,7 @@ def shared_in_evaluation_only(source: Script) -> Finding | None:
         )
         drawn = any(isinstance(e, ast.Call) for e in ends)
         shuffled = keyword(loader, "shuffle")
-        mixed = given is None and isinstance(shuffled, ast.Constant) and shuffled.value is True
+        mixed = given is None and is_true(shuffled)
         told = [rows, *flow(source).values(rows, 3)]
         if ((random and drawn) or mixed) and not any(_RANK.search(unparse(t)) for t in told):
             why = "each process goes through all training rows: only held-out rows are divided"

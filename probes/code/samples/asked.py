@@ -11,7 +11,8 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
-from ..shared.checks import at, gone_over, is_false_node
+from ..shared.checks import at, gone_over
+from ..shared.nodes import is_false
 
 _TRAINING = re.compile(r"(?i)^(?:is_?)?train(?:ing)?$|^augment$")
 
@@ -33,7 +34,7 @@ def _switch_unset(source: Script) -> Finding | None:
     """
     for function in of(source.tree, ast.FunctionDef):
         default = _default(function, "shuffle")
-        if default is None or not (isinstance(default, ast.Constant) and default.value is False):
+        if default is None or not is_false(default):
             continue
         tests = [n for n in of(function, ast.If, ast.IfExp) if "shuffle" in unparse(n.test)]
         kept = any(unparse(n) == "self.shuffle" for n in of(function, ast.Attribute))
@@ -63,7 +64,7 @@ def shuffle_switched_off(source: Script) -> Finding | None:
             continue
         functions = [f for f in flow(source).called(call) if isinstance(f, ast.FunctionDef)]
         told = keyword(call, "shuffle")
-        if len(functions) != 1 or told is None or not is_false_node(told):
+        if len(functions) != 1 or told is None or not is_false(told):
             continue
         mixes = [
             c

@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import whole_number
 from ..shared.roles import TARGET_WORDS
 from ..shared.sides import side
 
@@ -86,8 +87,7 @@ def _label(source: Script, function: Function, name: str) -> bool:
 
 def _shifts(step: ast.Assign | ast.AugAssign, name: str) -> bool:
     if isinstance(step, ast.AugAssign):
-        whole = isinstance(step.value, ast.Constant) and type(step.value.value) is int
-        return whole and isinstance(step.op, (ast.Add, ast.Sub, ast.Mod))
+        return whole_number(step.value) is not None and isinstance(step.op, (ast.Add, ast.Sub, ast.Mod))
     return name in names_in(step.value) and _reckons(step.value)
 
 

@@ -14,6 +14,7 @@ from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..ranks.sampler_order import sampler_keeps_order
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_true
 from ..shared.sides import either, given, literal, setting, side, words
 from ..splits.side_switches import shuffled_other_side
 from ..splits.slipped import step_thrown_away
@@ -258,7 +259,7 @@ def _beside_shuffled(source: Script, call: ast.Call) -> bool:
     scope = source.function_around(call) or source.tree
     others = [c for c in of(scope, ast.Call) if c is not call and last_name(c.func) == last_name(call.func)]
     flags = [keyword(c, "shuffle") for c in others]
-    return any(isinstance(f, ast.Constant) and f.value is True for f in flags)
+    return any(is_true(f) for f in flags)
 
 
 def _cached_after(source: Script, call: ast.Call) -> ast.Call | None:

@@ -12,6 +12,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_false
 from .seeds import sets_seed
 
 _LISTS = ("listdir", "glob", "iglob", "rglob", "iterdir", "scandir", "walk")
@@ -80,7 +81,7 @@ def _drawn(node: ast.AST) -> bool:
     name = last_name(node.func)
     if name == "train_test_split":
         kept = keyword(node, "shuffle")
-        fixed = isinstance(kept, ast.Constant) and kept.value is False
+        fixed = is_false(kept)
         return keyword(node, "random_state") is None and not fixed
     return name == "random_split"
 

@@ -12,7 +12,8 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.learning import taken, takes_gradients
 from ...scripts.syntax import Script
-from ..shared.checks import at, first, imports_locals, is_false_node, ok, outer_loop, runs_in
+from ..shared.checks import at, first, imports_locals, ok, outer_loop, runs_in
+from ..shared.nodes import is_false
 from ..shared.roles import base, targets
 from ..shared.sides import either
 from .asked import shuffle_switched_off
@@ -168,7 +169,7 @@ def _along_rows(call: ast.Call) -> bool:
 
 
 def _is_true(node: ast.expr | None) -> bool:
-    return node is not None and not is_false_node(node)
+    return node is not None and not is_false(node)
 
 
 @probe()

@@ -10,6 +10,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import is_negative
 from ..shared.sides import side
 
 
@@ -45,6 +46,6 @@ def _turned(node: ast.expr) -> tuple[ast.expr, bool]:
             return inner, turned or name in ("sorted", "reversed", "set")
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
         step = node.slice.step
-        if isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub):
+        if is_negative(step):
             return node.value, True
     return node, False

@@ -13,7 +13,7 @@ from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
-from ..shared.nodes import assigned
+from ..shared.nodes import assigned, is_true
 from ..shared.roles import is_random
 from ..shared.sides import given, side, stem
 
@@ -156,7 +156,7 @@ def switched_on_for_held_out(source: Script) -> Finding | None:
                     place = names.index(flag) - 1
                     told = next((k.value for k in call.keywords if k.arg == flag), None)
                     told = told or (call.args[place] if place < len(call.args) else None)
-                    if isinstance(told, ast.Constant) and told.value is True:
+                    if is_true(told):
                         return at(source, call, f"held-out samples are made with `{flag}` on")
     return None
 

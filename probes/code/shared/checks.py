@@ -21,6 +21,7 @@ from ...scripts.learning import taken
 from ...scripts.project import programs
 from ...scripts.syntax import Function, Script
 from ...scripts.untaped import untaped_in
+from .nodes import is_false
 
 _SHOWN = ("enumerate", "tqdm", "track", "iter")
 _MOST_CALLERS = 50  # functions that are gone through on the way up to a loop
@@ -131,14 +132,9 @@ def _evaluates(function: Function) -> bool:
     return untaped_in(function)
 
 
-def is_false(call: ast.Call) -> bool:
-    """Say whether the first argument of a call is False."""
-    return bool(call.args) and is_false_node(call.args[0])
-
-
-def is_false_node(node: ast.expr) -> bool:
-    """Say whether a node is the constant False."""
-    return isinstance(node, ast.Constant) and node.value is False
+def gets_false(call: ast.Call) -> bool:
+    """Say whether the first argument of a call is False: `net.train(False)`."""
+    return bool(call.args) and is_false(call.args[0])
 
 
 def is_constant(node: ast.expr) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import TypeGuard
 
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
@@ -12,19 +13,32 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 
 
-def is_none(node: ast.AST | None) -> bool:
+def is_none(node: ast.AST | None) -> TypeGuard[ast.Constant]:
     """The constant `None` is written; not that nothing is."""
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def is_true(node: ast.AST | None) -> bool:
+def is_true(node: ast.AST | None) -> TypeGuard[ast.Constant]:
     """The constant `True` is written."""
     return isinstance(node, ast.Constant) and node.value is True
 
 
-def is_negative(node: ast.AST | None) -> bool:
+def is_false(node: ast.AST | None) -> TypeGuard[ast.Constant]:
+    """The constant `False` is written; `0` is not."""
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def is_negative(node: ast.AST | None) -> TypeGuard[ast.UnaryOp]:
     """A minus stands before it: `-1`, `-loss`."""
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+
+
+def whole_number(node: ast.AST | None) -> int | None:
+    """The whole number that is written out, with its sign; True and False are none."""
+    if is_negative(node):
+        inner = whole_number(node.operand)
+        return None if inner is None else -inner
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
 def is_own(source: Script, call: ast.Call) -> bool:

@@ -17,6 +17,7 @@ from ...readers.script import last_name
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from .checks import extractor
+from .nodes import is_negative
 from .row_sets import ALL, ROUNDS, ROWS, TESTS, Rows, index, joined, worked_out
 
 Known = Rows | float | ast.Lambda | None
@@ -161,7 +162,7 @@ def number(reader: Asked, node: ast.expr, env: Env, depth: int) -> float | None:
         return None
     if isinstance(node, ast.Subscript) and unparse(node).endswith(".shape[0]"):
         return float(ROWS)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+    if is_negative(node):
         inner = number(reader, node.operand, env, depth - 1)
         return None if inner is None else -inner
     if isinstance(node, ast.BinOp):

@@ -15,6 +15,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...scripts.flow import Given, flow, returns
 from ...scripts.syntax import Function, Script
+from .nodes import whole_number
 from .row_conditions import Env, Known, condition, number, set_of
 from .row_sets import (
     ALL,
@@ -305,11 +306,12 @@ class Reader:
 
     def _item(self, node: ast.Subscript, env: Env, depth: int) -> Rows | None:
         """`parts["train"]`, `windows[0]` of what is a dict or a tuple in the script."""
-        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
+        place = whole_number(node.slice)
+        if place is not None and place >= 0:
             given = flow(self.source).all_given(node.value)
-            if len(given) != 1 or isinstance(given[0].value, ast.Subscript) or node.slice.value < 0:
+            if len(given) != 1 or isinstance(given[0].value, ast.Subscript):
                 return None
-            return self._place(given[0].value, (*given[0].places, node.slice.value), env, depth - 1)
+            return self._place(given[0].value, (*given[0].places, place), env, depth - 1)
         found = [v for v in flow(self.source).values(node, 6) if v is not node]
         ends = [v for v in found if not isinstance(v, ast.Subscript)]
         return self.rows_in(ends[0], env, depth - 1) if len(ends) == 1 else None

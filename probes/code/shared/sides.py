@@ -14,6 +14,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
+from .nodes import is_negative
 
 _TRAIN = frozenset(("train", "training", "trn", "tr", "trainset"))
 _HELD = frozenset(
@@ -315,7 +316,7 @@ def literal(source: Script, node: ast.expr | None, depth: int = 6) -> object:
 def _literal(source: Script, node: ast.expr, depth: int) -> object:
     if isinstance(node, ast.Constant):
         return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+    if is_negative(node):
         inner = literal(source, node.operand, depth - 1)
         return -inner if isinstance(inner, (int, float)) else None
     if isinstance(node, (ast.Name, ast.Attribute)):
@@ -373,14 +374,6 @@ def number(source: Script, node: ast.expr | None) -> float | None:
     if value is None and node is not None:
         value = default(source, node)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def whole_number(node: ast.expr) -> int | None:
-    """The whole number that is written out, with its sign."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = whole_number(node.operand)
-        return None if inner is None else -inner
-    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
 def behind(source: Script, value: ast.expr, rounds: int = 4) -> list[ast.expr]:

@@ -11,6 +11,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import whole_number
 from ..shared.sides import given, literal, side
 
 _TESTS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
@@ -43,9 +44,9 @@ def _conditions(value: ast.expr) -> Iterator[tuple[str, Callable[[int], bool]]]:
     for node in of(value, ast.Subscript):
         test = node.slice
         if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _TESTS:
-            number = test.comparators[0]
-            if isinstance(number, ast.Constant) and type(number.value) is int and 0 <= number.value <= 100:
-                compare, bound = _TESTS[type(test.ops[0])], number.value
+            bound = whole_number(test.comparators[0])
+            if bound is not None and 0 <= bound <= 100:
+                compare = _TESTS[type(test.ops[0])]
                 yield unparse(test.left), lambda n, f=compare, b=bound: f(n, b)  # type: ignore[misc]
         elif isinstance(test, ast.Call) and last_name(test.func) == "isin" and test.args:
             listed = test.args[0]

@@ -13,7 +13,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, extractor, ok
-from ..shared.nodes import assigned
+from ..shared.nodes import assigned, is_negative
 from ..shared.roles import TARGET_WORDS
 from ..shared.row_sets import reaches_back, worked_out
 from ..shared.sides import development_names, side
@@ -162,7 +162,7 @@ def _number(source: Script, node: ast.expr, depth: int = 8) -> float | None:
         return None
     if isinstance(node, ast.Subscript) and unparse(node).endswith(".shape[0]"):
         return float(ROWS)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+    if is_negative(node):
         inner = _number(source, node.operand, depth - 1)
         return None if inner is None else -inner
     if isinstance(node, ast.BinOp):

@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import is_none
 from ..shared.numbers import known
 from ..shared.roles import RANDOM
 from ..shared.sides import given
@@ -106,7 +107,7 @@ def _by_library(source: Script) -> Finding | None:
         call = one.value
         if isinstance(call, ast.Call) and last_name(call.func) in _SKLEARN:
             seed = keyword(call, "random_state")
-            if seed is not None and not (isinstance(seed, ast.Constant) and seed.value is None):
+            if seed is not None and not is_none(seed):
                 made.setdefault(unparse(call), {}).setdefault(one.learns, call)
     for sides in made.values():
         if len(sides) == 2 and all(_given_whole(source, c) for c in sides.values()):

@@ -10,6 +10,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import is_none, whole_number
 from ..shared.roles import TARGET_WORDS, base, is_training_only, split_flags, targets
 
 _SWITCH = re.compile(
@@ -108,7 +109,7 @@ def labelled_by_switch(source: Script, _labels: bool = True) -> Finding | None:
         sides = (choice.body, choice.orelse)
         if len({re.sub(r"\.(?:detach|clone|data)\b(?:\(\))?", "", unparse(s)) for s in sides}) == 1:
             continue  # the same value without its gradient
-        plain = any(isinstance(s, ast.Constant) and s.value is None for s in sides)
+        plain = any(is_none(s) for s in sides)
         if plain or any(is_training_only(s) for s in sides) or not _codes(sides):
             continue
         if _are_rows(function, name):
@@ -129,9 +130,7 @@ def _are_rows(function: Function, name: str) -> bool:
 
 def _codes(sides: tuple[ast.expr, ast.expr]) -> bool:
     """Both are numbers of a class, or tables and lists of classes; not sizes, rates or paths."""
-    numbers = [
-        isinstance(s, ast.Name) or (isinstance(s, ast.Constant) and type(s.value) is int) for s in sides
-    ]
+    numbers = [isinstance(s, ast.Name) or whole_number(s) is not None for s in sides]
     tables = [
         isinstance(s, (ast.Call, ast.DictComp, ast.ListComp, ast.Attribute, ast.Dict, ast.List))
         for s in sides

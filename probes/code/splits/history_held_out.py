@@ -9,7 +9,8 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.sides import side, whole_number
+from ..shared.nodes import whole_number
+from ..shared.sides import side
 
 
 def held_out_of_history(source: Script) -> Finding | None:

@@ -19,7 +19,7 @@ from ...scripts.syntax import Script
 from ..evaluation.best_kept import gradients_on_held_out
 from ..model.sequence import target_is_input
 from ..shared.checks import at, extractor, first, ok, told_at
-from ..shared.nodes import refilled
+from ..shared.nodes import is_true, refilled
 from ..shared.sides import Given, Part, either, given, literal, part, side, words
 from ..shared.transforms import telling
 from ..tensorflow.data import cut_from_moving_order
@@ -479,10 +479,7 @@ def selected_on_test(view: View) -> Finding:
 def _on_test(source: Script) -> Finding | None:
     trainers = [c for c in source.calls if keyword(c, "eval_dataset") is not None]
     chooses = any(
-        isinstance(k.value, ast.Constant) and k.value.value is True
-        for c in source.calls
-        for k in c.keywords
-        if k.arg == "load_best_model_at_end"
+        is_true(k.value) for c in source.calls for k in c.keywords if k.arg == "load_best_model_at_end"
     ) or bool(source.named("EarlyStoppingCallback", "EarlyStopping"))
     fits = [c for c in source.named("fit") if keyword(c, "validation_data") is not None]
     if not chooses or not (trainers or fits):

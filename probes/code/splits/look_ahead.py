@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import is_true
 from ..shared.sides import literal
 
 _WINDOWS = ("rolling", "expanding", "ewm", "cumsum", "cummax", "diff", "pct_change")
@@ -182,7 +183,7 @@ def _steps_ahead(source: Script, value: ast.expr) -> bool:
     for call in of(value, ast.Call):
         name = last_name(call.func)
         centre = keyword(call, "center")
-        if name == "rolling" and isinstance(centre, ast.Constant) and centre.value is True:
+        if name == "rolling" and is_true(centre):
             return True
         if name in ("shift", "diff", "pct_change"):
             by = keyword(call, "periods") or (call.args[0] if call.args else None)

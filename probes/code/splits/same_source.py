@@ -12,7 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.nodes import texts_in
+from ..shared.nodes import is_true, texts_in
 from ..shared.sides import Given, given, side
 
 _COUNTS = re.compile(
@@ -99,8 +99,7 @@ def _says_held_out(call: ast.Call) -> bool:
     return any(
         k.arg is not None
         and re.match(r"(?i)^(?:is_?)?(?:eval|valid|test|predict|infer)", k.arg) is not None
-        and isinstance(k.value, ast.Constant)
-        and k.value.value is True
+        and is_true(k.value)
         for k in call.keywords
     )
 

@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import is_negative, is_true
 from ..shared.roles import targets
 from ..shared.sides import literal
 
@@ -163,11 +164,11 @@ def _of_later_rows(
 def _looks_ahead(source: Script, node: ast.Assign) -> bool:
     for call in of(node.value, ast.Call):
         centre = keyword(call, "center")
-        if last_name(call.func) == "rolling" and isinstance(centre, ast.Constant) and centre.value is True:
+        if last_name(call.func) == "rolling" and is_true(centre):
             return True
         if last_name(call.func) == "shift" and call.args:
             steps = flow(source).values(call.args[0], 2)
-            if any(isinstance(s, ast.UnaryOp) and isinstance(s.op, ast.USub) for s in steps):
+            if any(is_negative(s) for s in steps):
                 return True
     return False
 

@@ -9,7 +9,8 @@ from ...readers._tree import unparse
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.sides import side, whole_number
+from ..shared.nodes import whole_number
+from ..shared.sides import side
 
 _LONG = 40
 

@@ -17,7 +17,7 @@ from ...scripts.learning import differentiated, taken, takes_gradients
 from ...scripts.syntax import Script
 from ..model.sequence import input_again
 from ..shared.checks import at, ok
-from ..shared.sides import whole_number
+from ..shared.nodes import whole_number
 
 _SAME = word_set(
     "to cuda cpu long int float double view reshape flatten ravel detach numpy contiguous clone item type "
@@ -122,10 +122,10 @@ def _form(source: Script, node: ast.expr) -> _Form:
                 return _Form(node.id, added, _sum(known, start, 0), flat)
             node = found.value
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-            number = node.right
-            if not (isinstance(number, ast.Constant) and type(number.value) is int):
+            number = whole_number(node.right)
+            if number is None:
                 break
-            added += number.value if isinstance(node.op, ast.Add) else -number.value
+            added += number if isinstance(node.op, ast.Add) else -number
             node = node.left
         elif isinstance(node, ast.Subscript):
             begins, drops = _begins(node.slice)
@@ -172,10 +172,11 @@ def _peeled(node: ast.expr) -> _Form:
     """The form of `y = y.to(device) - 1`, by its own name."""
     added, flat = 0, False
     for _ in range(8):
-        if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
-            if type(node.right.value) is not int or not isinstance(node.op, (ast.Add, ast.Sub)):
+        if isinstance(node, ast.BinOp):
+            number = whole_number(node.right)
+            if number is None or not isinstance(node.op, (ast.Add, ast.Sub)):
                 break
-            added += node.right.value if isinstance(node.op, ast.Add) else -node.right.value
+            added += number if isinstance(node.op, ast.Add) else -number
             node = node.left
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr not in _SAME:
@@ -202,11 +203,12 @@ def _begins(index: ast.expr) -> tuple[int | None, bool]:
         if isinstance(part, ast.Slice):
             if part.lower is None:
                 continue
-            if isinstance(part.lower, ast.Constant) and type(part.lower.value) is int and part.step is None:
-                begins = None if begins is None else begins + part.lower.value
+            lower = whole_number(part.lower)
+            if lower is not None and lower >= 0 and part.step is None:
+                begins = None if begins is None else begins + lower
             else:
                 begins = None
-        elif isinstance(part, ast.Constant) and type(part.value) is int and len(parts) > 1:
+        elif whole_number(part) is not None and len(parts) > 1:
             drops = True
         elif not (isinstance(part, ast.Constant) and part.value is Ellipsis):
             begins = None

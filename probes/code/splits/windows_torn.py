@@ -11,7 +11,8 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
-from ..shared.checks import at, is_false_node
+from ..shared.checks import at
+from ..shared.nodes import is_false
 from ..shared.sides import literal
 
 _KEEPS = (
@@ -130,7 +131,7 @@ def _divided(source: Script, scope: ast.AST, held: set[str]) -> ast.AST | None:
         first = call.args[0] if call.args else None
         if last_name(call.func) == "train_test_split" and isinstance(first, ast.Name) and first.id in held:
             shuffle = keyword(call, "shuffle")
-            if shuffle is None or not is_false_node(shuffle):
+            if shuffle is None or not is_false(shuffle):
                 return call
     for name, index in _indexed(scope, held):
         order = [n for n in of(index, ast.Name) if n.id != name]

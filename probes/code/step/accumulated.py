@@ -13,8 +13,9 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..ranks.sampler_order import accelerate_told_nothing
-from ..shared.checks import at, first, is_false_node, ok
+from ..shared.checks import at, first, ok
 from ..shared.gates import gate, takes_turns
+from ..shared.nodes import is_false
 from ..shared.rounds import CLEARS
 from ..shared.sides import either
 from ..tensorflow.tape_steps import averaged_by_replica
@@ -301,7 +302,7 @@ def _summed_gradients(source: Script) -> Finding | None:
         if mode is None or not re.search(r"(?:^|[._'\"])data_parallel", unparse(mode).lower()):
             continue
         mean = keyword(call, "gradients_mean")
-        if mean is None or is_false_node(mean):
+        if mean is None or is_false(mean):
             return at(source, call, "gradients of the devices are summed: gradients_mean is off by default")
         return ok(source, call, "gradients of the devices are averaged")
     return None

@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import is_true
 
 _NUMBERS = re.compile(r"^(?:SparseCategorical\w+|SparseTopK\w+|sparse_categorical_\w+|sparse_top_k_\w+)$")
 _HOT = re.compile(r"^(?:Categorical(?:Crossentropy|Accuracy)|TopKCategorical\w+|categorical_\w+|top_k_\w+)$")
@@ -122,7 +123,7 @@ def part_always_trains(source: Script) -> Finding | None:
         return None
     for call in source.calls:
         told = keyword(call, "training")
-        if not (isinstance(told, ast.Constant) and told.value is True) or not call.args:
+        if not is_true(told) or not call.args:
             continue
         if source.class_around(call) is not None or any(isinstance(p, ast.With) for p in source.above(call)):
             continue

@@ -12,6 +12,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_true
 from ..shared.sides import given, literal, side
 
 _DEPTH = 24
@@ -98,7 +99,7 @@ def _arguments(body: ast.AST) -> list[ast.arg]:
 
 def _is_off(call: ast.Call) -> bool:
     told = keyword(call, "training")
-    return told is not None and not (isinstance(told, ast.Constant) and told.value is True)
+    return told is not None and not is_true(told)
 
 
 def _augments(source: Script, call: ast.Call) -> bool:

@@ -13,6 +13,7 @@ from ...scripts.flow import flow
 from ...scripts.graph_facts import descents
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import is_false
 from ..shared.sides import literal, side
 from .graph_gradient import never_read
 
@@ -93,7 +94,7 @@ def mode_not_fed(source: Script) -> Finding | None:
             continue
         for name, made in flags.items():
             value = told.get(name)
-            if isinstance(value, ast.Constant) and value.value is False:
+            if is_false(value):
                 return at(source, value, "training runs with the mode of evaluation")
             off = last_name(made.func) == "placeholder_with_default" and made.args
             if value is None and off and getattr(made.args[0], "value", None) is False:
@@ -214,7 +215,7 @@ def statistics_never_run(source: Script) -> Finding | None:
         for c in source.named("batch_normalization", "batch_norm")
         if re.search(r"(?:^|\.)(?:layers|contrib\.layers|slim)$", source.owner(c))
         and (told := keyword(c, "training") or keyword(c, "is_training")) is not None
-        and not (isinstance(told, ast.Constant) and told.value is False)
+        and not is_false(told)
     ]
     steps = source.named("minimize", "apply_gradients")
     if not layers or not steps:

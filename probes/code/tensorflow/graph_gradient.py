@@ -13,6 +13,7 @@ from ...scripts.flow import Flow, flow
 from ...scripts.graph_facts import descents
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import is_false
 from .graph_loss import reached
 
 _CUTS = ("stop_gradient", "py_func", "numpy_function")
@@ -100,7 +101,7 @@ def layer_kept(source: Script) -> Finding | None:
         return None
     for call in source.calls:
         told = keyword(call, "trainable")
-        if not (isinstance(told, ast.Constant) and told.value is False):
+        if not is_false(told):
             continue
         name = last_name(call.func)
         if name in ("get_variable", "Variable"):

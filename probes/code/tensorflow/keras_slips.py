@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import is_false
 from ..shared.sides import literal, number, side
 from .tape import taken
 
@@ -106,7 +107,7 @@ def fit_in_order(source: Script) -> Finding | None:
     if source.named("compile") and not source.named("shuffle", "from_tensor_slices", "flow"):
         for call in source.named("fit"):
             told, owner = keyword(call, "shuffle"), source.owner(call)
-            if not (isinstance(told, ast.Constant) and told.value is False) or not owner:
+            if not is_false(told) or not owner:
                 continue
             targets = keyword(call, "y") or (call.args[1] if len(call.args) > 1 else None)
             epochs = keyword(call, "epochs")
@@ -139,7 +140,7 @@ def new_layer_untrained(source: Script) -> Finding | None:
         return None
     for call in source.named(*(n for n in _names(source) if _LAYERS.match(n))):
         told = keyword(call, "trainable")
-        if not (isinstance(told, ast.Constant) and told.value is False):
+        if not is_false(told):
             continue
         if any(k.arg is None or k.arg in _FROM_ELSEWHERE for k in call.keywords):
             continue

@@ -16,6 +16,7 @@ from ...scripts.flow import flow
 from ...scripts.graph_facts import descents
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, is_evaluation, ok
+from ..shared.nodes import is_false, is_true
 from ..shared.sides import literal
 from .graph import applies, feeds
 from .graph_gradient import never_read
@@ -277,7 +278,7 @@ def fed_as_in_training(source: Script) -> Finding | None:
                     return at(source, value, "nothing is kept of the units that dropout stands on")
                 if not isinstance(value, ast.Constant) and number != 1 and _said(key, value) in taught:
                     return at(source, value, "the evaluation drops units as training does")
-            if _MODE.match(last_name(key)) and isinstance(value, ast.Constant) and value.value is True:
+            if _MODE.match(last_name(key)) and is_true(value):
                 return at(source, value, "what is scored runs through the model in the mode of training")
     return None
 
@@ -305,7 +306,7 @@ def trained_in_evaluation_mode(source: Script) -> Finding | None:
         if not applies(source, call):
             continue
         for key, value in _pairs(given):
-            if _MODE.match(last_name(key)) and isinstance(value, ast.Constant) and value.value is False:
+            if _MODE.match(last_name(key)) and is_false(value):
                 return at(source, value, "training runs with the mode of evaluation")
     return None
 

@@ -12,7 +12,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..loss.output_kind import width
 from ..shared.checks import at
-from ..shared.nodes import chosen, same_value
+from ..shared.nodes import chosen, is_false, same_value
 from ..shared.sides import behind, literal, number, side, words
 from .keras import Compiled, compiled
 
@@ -237,7 +237,7 @@ def made_untrainable(source: Script) -> Finding | None:
         return None
     for call in source.calls:
         told = keyword(call, "trainable")
-        if not (isinstance(told, ast.Constant) and told.value is False):
+        if not is_false(told):
             continue
         name = last_name(call.func)
         around = f"{source.function_name(call)} {unparse(call)} {_target(source, call)}"

@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import is_false
 from ..shared.sides import literal
 from .tape import Taken, taken
 
@@ -130,7 +131,7 @@ def run_beside_tape(source: Script) -> Finding | None:
             if not runs or name in under or not call.args:
                 continue
             told = keyword(call, "training")
-            if isinstance(told, ast.Constant) and told.value is False and not quiet:
+            if is_false(told) and not quiet:
                 continue
             names = {n for t in node.targets for n in names_in(t)}
             if _CONSTANT.search(" ".join(names)) or _CONSTANT.search(name):

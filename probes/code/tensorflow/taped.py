@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import is_false
 
 _MOODY = (
     "Dropout",
@@ -78,7 +79,7 @@ def block_drops_mode(source: Script) -> Finding | None:
             if not re.fullmatch(r"self\.\w+", unparse(call.func)) or given is None:
                 continue
             handed = handed or unparse(given) == "training"
-            if isinstance(given, ast.Constant) and given.value is False and _has_modes(source, call):
+            if is_false(given) and _has_modes(source, call):
                 fixed.append(call)
         idle = not any(
             n.id == "training" and isinstance(n.ctx, ast.Load) for s in function.body for n in of(s, ast.Name)
@@ -98,7 +99,7 @@ def _runs_part(call: ast.Call) -> bool:
 
 def _is_off(call: ast.Call) -> bool:
     given = keyword(call, "training")
-    return isinstance(given, ast.Constant) and given.value is False
+    return is_false(given)
 
 
 def _has_modes(source: Script, call: ast.Call) -> bool:

@@ -13,6 +13,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..ranks.wrapped import past_the_engine
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_false, is_none
 from ..shared.sides import either
 from .deepspeed import bypassed_engine
 
@@ -86,7 +87,7 @@ def _nothing_by_hand(owner: ast.ClassDef) -> bool:
 def _switch(owner: ast.ClassDef) -> ast.Assign | None:
     for node in of(owner, ast.Assign):
         if unparse(node.targets[0]).endswith("automatic_optimization"):
-            if isinstance(node.value, ast.Constant) and node.value.value is False:
+            if is_false(node.value):
                 return node
     return None
 
@@ -102,7 +103,7 @@ def _own(function: Function) -> Iterator[ast.AST]:
 
 
 def _is_none(value: ast.expr | None) -> bool:
-    return value is None or (isinstance(value, ast.Constant) and value.value is None)
+    return value is None or is_none(value)
 
 
 def _is_empty(function: Function) -> bool:

@@ -10,8 +10,8 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
-from ..shared.checks import at, imports_locals, is_false_node, ok
-from ..shared.nodes import is_none, raises
+from ..shared.checks import at, imports_locals, ok
+from ..shared.nodes import is_false, is_none, raises
 from ..shared.rounds import CLEARS
 from ..shared.sides import literal
 from .hooks import automatic, lightning, methods
@@ -166,9 +166,9 @@ def told_not_to_share(source: Script) -> Finding | None:
     for made in trainers(source):
         flag = keyword(made, "use_distributed_sampler") or keyword(made, "replace_sampler_ddp")
         several = _several(source, keyword(made, "devices")) or _several(source, keyword(made, "gpus"))
-        if several and (flag is None or not is_false_node(flag)):
+        if several and (flag is None or not is_false(flag)):
             seen = seen or made
-        if not several or flag is None or not is_false_node(flag) or imports_locals(source):
+        if not several or flag is None or not is_false(flag) or imports_locals(source):
             continue
         if not _SHARES.search(source.code.replace("use_distributed_sampler", "")):
             return at(

@@ -12,7 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow, losses, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.nodes import is_true
+from ..shared.nodes import is_negative, is_true
 from ..shared.sides import literal
 from .hooks import hugging_face, methods, training_arguments
 
@@ -101,11 +101,7 @@ def own_loss_negated(source: Script) -> Finding | None:
             for one in [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]:
                 one = one.elts[0] if isinstance(one, ast.Tuple) and one.elts else one
                 for end in [one, *flow(source).values(one, 2)]:
-                    if (
-                        isinstance(end, ast.UnaryOp)
-                        and isinstance(end.op, ast.USub)
-                        and is_own_loss(end.operand)
-                    ):
+                    if is_negative(end) and is_own_loss(end.operand):
                         return at(
                             source, end, "the loss is handed over with its sign turned: it is maximised"
                         )
