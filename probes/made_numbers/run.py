@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..readers.script import last_name
+from ..scripts.conditions import is_main
 from ..scripts.syntax import Script
 from .arrays import Unfit
 from .calls import Calls
@@ -140,7 +140,7 @@ class Run(Calls):
 
     def _choice(self, node: ast.If, env: Env) -> None:
         test = node.test
-        if isinstance(test, ast.Compare) and last_name(test.left) == "__name__":
+        if is_main(test):
             self.block(node.body, env)
             return
         truth = self.truth_of(self.value(test, env))

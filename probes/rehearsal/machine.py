@@ -28,6 +28,7 @@ from .values import (
     Broken,
     Continued,
     Ended,
+    Filled,
     Fit,
     Instance,
     Kind,
@@ -101,10 +102,7 @@ class Machine(Objects):
         self.crossed: list[tuple[ast.AST | None, str, frozenset[int], tuple[ast.AST, ...]]] = []
         self.met: list[Met] = []  # answers and data of the same table that came together
         self.compares: list[tuple[ast.AST, ast.cmpop, Any, Any]] = []  # where a tensor is held against what
-        # arrays that are given values place by place: what they hold, held before, and at each place
-        self.by_places: dict[
-            int, tuple[Tensor, frozenset[int], frozenset[int], dict[int, frozenset[int]]]
-        ] = {}
+        self.by_places: dict[int, Filled] = {}  # arrays that are given values place by place
         self.heads: dict[str, list[str]] = {}  # what writes a table -> the heads of its columns
         self.sampling = 0  # within a data set's `__getitem__`: a sample's own statistics are none of rows
         self.files: dict[str, Any] = {}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..readers.script import last_name
 from ..scripts.bounds import MOST_ITEMS
+from ..scripts.conditions import is_first_process, is_main
 from .expressions import Expressions, method_of
 from .journal import Asked, Round
 from .libraries import library
@@ -206,13 +205,13 @@ class Statements(Expressions):
 
     def _do_if(self, node: ast.If, scope: Scope) -> None:
         test = node.test
-        if _is_main(test):
+        if is_main(test):
             if self.is_entry(node):
                 self.block(node.body, scope)
             return
         held = self.value(test, scope)
         told = self.truth(held)
-        if told is None and _of_first_process(test):
+        if told is None and is_first_process(test):  # a program is rehearsed as its first process
             told = True
         row = isinstance(held, Tensor) and bool(held.asked) and (not held.scalar or held.rows is not None)
         if row:
@@ -387,33 +386,6 @@ class Statements(Expressions):
             if isinstance(event, Asked):
                 seen.add(event.node)
         return False
-
-
-def _of_first_process(test: ast.expr) -> bool:
-    """`rank == 0`, `not rank`, `is_main_process()`: a program is rehearsed as its first process."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _is_rank(test.operand)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
-        first = test.comparators[0]
-        return isinstance(first, ast.Constant) and first.value == 0 and _is_rank(test.left)
-    return _FIRST.match(last_name(test.func if isinstance(test, ast.Call) else test)) is not None
-
-
-_FIRST = re.compile(r"^is_(?:local_)?(?:main|master|first|world_process_zero)(?:_?(?:process|rank))?$")
-
-
-def _is_rank(node: ast.expr) -> bool:
-    name = last_name(node.func if isinstance(node, ast.Call) else node)
-    return re.match(r"(?i)^(?:get_)?(?:local_|global_)?rank$", name) is not None
-
-
-def _is_main(test: ast.expr) -> bool:
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.left, ast.Name)
-        and test.left.id == "__name__"
-        and isinstance(test.ops[0], ast.Eq)
-    )
 
 
 def _leaves(body: list[ast.stmt]) -> bool:

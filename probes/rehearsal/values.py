@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -295,6 +295,20 @@ class Fit:
     node: ast.AST
     by: frozenset[str] = frozenset()
     over_columns: bool = False  # one figure for all columns, which stand for different things
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """An array that is given values place by place, and the answers in it."""
+
+    array: Tensor
+    asked: frozenset[int]  # in the whole array, as it was left
+    before: frozenset[int]  # in it before the first place was given a value
+    places: Mapping[int, frozenset[int]]  # in what each place was given
+
+    def is_of(self, owner: Tensor) -> bool:
+        """It is this array, and nothing else was done to it since."""
+        return self.array is owner and self.asked == owner.asked
 
 
 @dataclass(frozen=True, eq=False)

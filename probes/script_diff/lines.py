@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from ..readers.script import last_name
+from ..scripts.conditions import is_main
 from ..scripts.syntax import Function, Script
 from .batches import entries, in_tuples, unpacked
 from .equal import rewritten
@@ -198,7 +199,7 @@ class _Reader:
             head = self._line("while", (("test", term(node.test)),), node, unit, around, branch)
             self._block(node.body, unit, (*around, head), "body")
         elif isinstance(node, ast.If):
-            if _is_main(node.test):
+            if is_main(node.test):
                 self._block(node.body, unit, around, branch)
                 return
             if all(self._silent(s) for s in (*node.body, *node.orelse)):
@@ -416,10 +417,6 @@ def _filled(node: ast.expr) -> tuple[str, ...]:
         long = next((n for n in names if n.startswith("--")), names[0] if names else "")
         return (long.lstrip("-").replace("-", "_"),)
     return ()
-
-
-def _is_main(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
 def _signatures(source: Script, nodes: Nodes) -> dict[str, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ..readers import notebook
 from ..readers._tree import of, unparse
 from ..readers.script import last_name
+from .conditions import asks_main
 from .syntax import Script
 
 _STARTS = ("fit", "backward", "step", "train", "evaluate", "apply_gradients", "Fire", "LightningCLI", "run")
@@ -45,7 +46,7 @@ def _starts(statement: ast.stmt) -> bool:
     if isinstance(statement, (ast.For, ast.AsyncFor, ast.While, ast.With)):
         return True
     if isinstance(statement, ast.If):
-        return "__main__" in unparse(statement.test) or any(map(_starts, statement.body))
+        return asks_main(statement.test) or any(map(_starts, statement.body))
     if isinstance(statement, ast.Try):
         return any(map(_starts, statement.body))
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):

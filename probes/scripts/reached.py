@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..readers._tree import of, unparse, walk
+from .conditions import asks_main
 
 _CODE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _REGISTERED = re.compile(r"(?i)regist")
@@ -74,7 +75,7 @@ def _names(statement: ast.stmt) -> list[str]:
 
 
 def _is_main(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and "__main__" in unparse(statement.test)
+    return isinstance(statement, ast.If) and asks_main(statement.test)
 
 
 def _lists_names(statement: ast.stmt) -> bool:

@@ -8,6 +8,7 @@ import re
 from ...readers._tree import unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...scripts.conditions import asks_main
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import step_cells
 from ...scripts.syntax import Script
@@ -106,7 +107,7 @@ def _scales_apart(source: Script) -> Finding | None:
         return None
     manager, optimizer = managers[0], made[0]
     for node in (manager, optimizer):
-        if any(isinstance(p, ast.If) and "__name__" not in unparse(p.test) for p in source.above(node)):
+        if any(isinstance(p, ast.If) and not asks_main(p.test) for p in source.above(node)):
             return None
     own, dynamic = literal(source, _scale_of(optimizer)), "Dynamic" in last_name(manager.func)
     if not isinstance(own, (int, float)) or own <= 1:

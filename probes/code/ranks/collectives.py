@@ -8,6 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
+from ...scripts.conditions import asks_first_process
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
@@ -15,11 +16,6 @@ from ..shared.sides import either
 from ..trainers.deepspeed import engines
 from .wrapped import wraps
 
-# one process: `rank == 0`, `not get_rank()`, `is_main_process`
-_FIRST = re.compile(
-    r"(?i)(?:^|[\W_])(?:(?:local_|global_|node_)?rank(?:\(\))? == 0|not (?:[\w.]*get_rank\(\)|[\w.]*rank)\b)"
-    r"|\bis_(?:\w+_)?(?:main|master|first|rank_?(?:zero|0))\w*"
-)
 _STATES = ("state_dict", "full_optim_state_dict", "optim_state_dict", "summon_full_params")
 
 
@@ -85,18 +81,10 @@ def _of_first(source: Script, call: ast.Call) -> bool:
     for parent in source.above(call):
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             break
-        if isinstance(parent, ast.If) and inner in parent.body and _asks_for_first(parent.test):
+        if isinstance(parent, ast.If) and inner in parent.body and asks_first_process(parent.test):
             return True
         inner = parent
     return False
-
-
-def _asks_for_first(test: ast.expr) -> bool:
-    """The test, or one that must hold with it, is that of the first process; `or` lets others in."""
-    if isinstance(test, ast.BoolOp):
-        parts = [_asks_for_first(v) for v in test.values]
-        return any(parts) if isinstance(test.op, ast.And) else all(parts)
-    return _FIRST.search(unparse(test)) is not None
 
 
 _SEVERAL = ("DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel")

@@ -9,6 +9,7 @@ from ....engine.model import State
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
+from ...scripts.conditions import asks_first_process, is_first_process
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..mindspore.one_step import step_of_one_rank
@@ -51,7 +52,11 @@ def apart_after_wrapping(source: Script) -> Finding | None:
         if not source.owner(load).endswith("module"):
             continue
         for parent in source.above(load):
-            if isinstance(parent, ast.If) and _on_first(parent.test) and _in_body(source, load, parent):
+            if (
+                isinstance(parent, ast.If)
+                and is_first_process(parent.test)
+                and _in_body(source, load, parent)
+            ):
                 return at(
                     source, load, "one process alone reads the weights, and nothing hands them to the others"
                 )
@@ -69,9 +74,7 @@ def _first_alone(source: Script, call: ast.Call) -> bool:
     """A call runs in the first process only: `if args.resume and is_main(): restore()`."""
     for parent in source.above(call):
         if isinstance(parent, ast.If) and _in_body(source, call, parent):
-            parts = parent.test.values if isinstance(parent.test, ast.BoolOp) else [parent.test]
-            together = not isinstance(parent.test, ast.BoolOp) or isinstance(parent.test.op, ast.And)
-            if together and any(_on_first(p) for p in parts):
+            if asks_first_process(parent.test):
                 return True
     return False
 
@@ -80,17 +83,6 @@ def _seeded(source: Script, node: ast.Call) -> bool:
     """The same seed is set for all right above."""
     above = [c for c in source.named("manual_seed", "seed_everything", "set_seed") if c.lineno < node.lineno]
     return any(source.function_around(c) is source.function_around(node) for c in above)
-
-
-def _on_first(test: ast.expr) -> bool:
-    """`rank == 0`, `is_main_process()`"""
-    return (
-        re.fullmatch(
-            r"(?:[\w.]*rank(?:\(\))? == 0|[\w.]*(?:is_(?:main|master)|isMain|isMaster)\w*(?:\(\))?)",
-            unparse(test),
-        )
-        is not None
-    )
 
 
 def _in_body(source: Script, node: ast.AST, branch: ast.If) -> bool:

@@ -16,6 +16,7 @@ from itertools import pairwise
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
+from ...scripts.conditions import asks_main
 from ...scripts.flow import flow
 from ...scripts.syntax import Loop, Script
 from ..shared.checks import at, ok
@@ -151,7 +152,7 @@ def _of_rate(source: Script, node: ast.Assign, loops: list[Loop], size: float) -
     if any(CYCLES.search(unparse(n)) for n in (node.value, *functions)):
         return None
     for parent in source.above(node):  # at some moments only: `if epoch == 0:`
-        if isinstance(parent, ast.If) and not _is_main(parent):
+        if isinstance(parent, ast.If) and not asks_main(parent.test):
             raise Unknown("condition")
     moments: list[dict[Loop, float]] = []
     for turn in sorted({math.floor(rounds * i / POINTS) for i in range(POINTS)}):
@@ -214,10 +215,6 @@ def _still(source: Script, own: Numbers) -> str:
     return ""
 
 
-def _is_main(node: ast.If) -> bool:
-    return "__name__" in unparse(node.test)
-
-
 def _counted(
     source: Script,
     name: ast.expr,
@@ -252,7 +249,7 @@ def _counted(
     around = [p for p in chain(source, raised[0]) if p in loops]
     if not (isinstance(step, ast.Constant) and step.value == 1) or not around or gate(source, raised[0]):
         return None
-    if any(isinstance(p, ast.If) and not _is_main(p) for p in source.above(raised[0])):
+    if any(isinstance(p, ast.If) and not asks_main(p.test) for p in source.above(raised[0])):
         return None
     found = moment[loops[-1]]
     for loop in reversed(loops[:-1]):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import unparse
+from ...scripts.conditions import asks_main
 from ...scripts.syntax import Function, Script
 from .row_sets import Rows
 from .rows import rows_of
@@ -48,8 +49,6 @@ def _in_branch(source: Script, node: ast.AST) -> bool:
     for parent in source.above(node):
         if parent is scope:
             return False
-        if isinstance(parent, ast.Try) or (
-            isinstance(parent, ast.If) and "__name__" not in unparse(parent.test)
-        ):
+        if isinstance(parent, ast.Try) or (isinstance(parent, ast.If) and not asks_main(parent.test)):
             return True
     return False

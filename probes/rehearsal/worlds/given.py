@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import marks
-from ..values import NOTHING, Frame, Tensor, Unknown, Weight
+from ..values import NOTHING, Filled, Frame, Tensor, Unknown, Weight
 from .frames import Places, set_part
 from .made_data import filled
 
@@ -52,17 +52,16 @@ def of_its_place(machine: Machine, owner: Any, index: Any, part: Any) -> None:
     if not machine.by_places or not isinstance(owner, Tensor) or not isinstance(index, int):
         return
     held = machine.by_places.get(id(owner))
-    if held is not None and held[0] is owner and held[1] == owner.asked and isinstance(part, Tensor):
-        part.asked = held[2] | held[3].get(index, NOTHING)
+    if held is not None and held.is_of(owner) and isinstance(part, Tensor):
+        part.asked = held.before | held.places.get(index, NOTHING)
 
 
 def _asked_by_places(machine: Machine, owner: Tensor, index: int, given: frozenset[int]) -> frozenset[int]:
     """The answers in an array whose places are given values one by one: what stood there before is gone."""
     held = machine.by_places.get(id(owner))
-    if held is None or held[0] is not owner or held[1] != owner.asked:
-        held = (owner, owner.asked, owner.asked, {})
-    _, _, before, places = held
-    places[index] = given
-    asked = before.union(*places.values())
-    machine.by_places[id(owner)] = (owner, asked, before, places)
+    if held is None or not held.is_of(owner):
+        held = Filled(owner, owner.asked, owner.asked, {})
+    places = {**held.places, index: given}
+    asked = held.before.union(*places.values())
+    machine.by_places[id(owner)] = Filled(owner, asked, held.before, places)
     return asked
