@@ -69,8 +69,8 @@ from .model.forward import only_last_layer, result_thrown_away, scale_unused, te
 from .model.joins import joined_with_itself
 from .model.lost_sums import residual_without_sum, sum_without_reader
 from .model.made_when_called import layers_made_when_called
-from .model.misasked import nought_times, one_block_of_stack, operators_misasked
-from .model.only_one import one_of_list_asked
+from .model.misasked import nought_times, operators_misasked
+from .model.only_one import one_block_of_stack, one_of_list_asked
 from .model.operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
 from .model.recurrent import last_of_batch
 from .model.registered import layers_in_plain_list, new_head_frozen, trainable_undone

@@ -10,13 +10,14 @@ from fnmatch import fnmatchcase
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
-from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from .paths import path_pattern
 
 _SAVES = ("save", "save_weights", "save_model", "save_checkpoint", "save_params")
 _READS = ("load", "load_model", "load_weights", "load_checkpoint", "load_from_checkpoint", "restore")
 _LEARNS = ("backward", "fit", "train_on_batch", "minimize", "apply_gradients", "train")
+_PATH = re.compile(r"\w\.\w+$|[*/]")  # other texts are kinds and modes
 _BEST = re.compile(r"(?i)(?:^|[^a-z])best(?:[^a-z]|$)")
 
 
@@ -56,30 +57,7 @@ def _paths(source: Script, call: ast.Call) -> tuple[str, ...]:
         *call.args,
         *(k for w in ("path", "f", "filepath", "file_name") if (k := keyword(call, w)) is not None),
     ]
-    return tuple(p for g in given if (p := _pattern(source, g)))
-
-
-def _pattern(source: Script, node: ast.expr) -> str:
-    for _ in range(3):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return node.value if re.search(r"\w\.\w+$", node.value) else ""
-        if isinstance(node, ast.JoinedStr):
-            parts = (p.value if isinstance(p, ast.Constant) else "*" for p in node.values)
-            return "".join(str(p) for p in parts)
-        if isinstance(node, ast.Call) and last_name(node.func) in ("join", "Path") and node.args:
-            inner = [_pattern_part(source, a) for a in node.args]
-            return "/".join(inner)
-        given = flow(source).given(node)
-        if given is None or given.places:
-            return ""
-        node = given.value
-    return ""
-
-
-def _pattern_part(source: Script, node: ast.expr) -> str:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    return _pattern(source, node) or "*"
+    return tuple(p for g in given if _PATH.search(p := path_pattern(source, g)))
 
 
 def _in_condition(source: Script, call: ast.Call) -> bool:

@@ -17,6 +17,7 @@ from ...scripts.untaped import maybe_untaped_block, untaped_function
 from ..shared.checks import at
 from ..shared.nodes import is_false, whole_number
 from ..shared.sides import literal
+from .compared import same_on_both_sides
 
 _PERMUTES = re.compile(r"randperm\(|permutation\(|shuffled?\(|\.flip\((?:dims=)?\(?\[?0|\[::-1\]|\broll\(")
 _HITS = re.compile(r"(?i)(?:^|_)(?:n_|num_)?(?:correct|hits?|right|matches|acc(?:uracy)?)(?:_|$)")
@@ -175,7 +176,7 @@ def hits_without_labels(source: Script) -> Finding | None:
             parts = _whole(node.value, made)
             tests = [n for p in parts for n in of(p, ast.Compare)]
             for test in tests:
-                if unparse(test.left) == unparse(test.comparators[0]):
+                if same_on_both_sides(test):
                     return at(source, test, "this is held against itself, so every answer counts as right")
             calls = any(
                 isinstance(n, ast.Call) and n.args and not isinstance(n.func, ast.Attribute)

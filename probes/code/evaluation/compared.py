@@ -84,11 +84,16 @@ def compared_with_itself(source: Script) -> Finding | None:
     A plain name is left aside: `x == x` asks whether it is a number.
     """
     for node in source.of(ast.Compare):
-        same = len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
-        if same and of(node.left, ast.Call) and unparse(node.left) == unparse(node.comparators[0]):
+        if same_on_both_sides(node) and of(node.left, ast.Call):
             if not any(is_random(c) or last_name(c.func) == "next" for c in of(node.left, ast.Call)):
                 return at(source, node, "what is compared are two times the same: all answers count as right")
     return None
+
+
+def same_on_both_sides(test: ast.Compare) -> bool:
+    """Both sides of `==` are written alike."""
+    equal = len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)
+    return equal and unparse(test.left) == unparse(test.comparators[0])
 
 
 def _runs_itself(source: Script, call: ast.Call) -> bool:

@@ -12,21 +12,15 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from .paths import path_pattern
 
 _EPOCH = re.compile(r"(?i)(?:^|_)(?:epochs?|ep|e|i|step|it(?:er)?|round)(?:_|$)")
 
 
 def _paths(source: Script, call: ast.Call, place: int) -> list[str]:
-    """The path that a call reads or writes, `*` for what is worked out in it."""
-    if place >= len(call.args):
-        return []
-    found = []
-    for value in flow(source).values(call.args[place], 3):
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            found.append(value.value)
-        elif isinstance(value, ast.JoinedStr):
-            found.append("".join(str(p.value) if isinstance(p, ast.Constant) else "*" for p in value.values))
-    return found
+    """The paths that a call may read or write, `*` for what is worked out in them."""
+    values = [v for a in call.args[place : place + 1] for v in flow(source).values(a, 3)]
+    return [p for p in dict.fromkeys(path_pattern(source, v) for v in values) if p]
 
 
 def _saves(source: Script) -> list[ast.Call]:

@@ -15,7 +15,6 @@ from ..shared.sides import either
 _POSITIONS = re.compile(r"(?i)(?:^|\.|_)(?:pos|wpe|position(?:s|al)?)(?:_?(?:emb\w*|enc\w*|table))?$")
 _DRAWN = ("randperm", "randint")
 _ALIKE = ("full", "zeros", "ones", "zeros_like", "full_like", "ones_like")
-_STACKS = ("ModuleList", "Sequential")
 
 
 def operators_misasked(view: View) -> Finding:
@@ -75,34 +74,6 @@ def scores_without_softmax(source: Script) -> Finding | None:
                 name = last_name(call.func)
                 why = f"scores masked with -inf go through {name}, and no softmax makes shares of them"
                 return at(source, call, why)
-    return None
-
-
-def one_block_of_stack(source: Script) -> Finding | None:
-    """`self.blocks = ModuleList([Block() for _ in range(n)])`, and forward asks `self.blocks[0]` alone."""
-    for owner in source.modules:
-        for node in of(owner, ast.Assign):
-            target, made = node.targets[0], node.value
-            if not isinstance(target, ast.Attribute) or not isinstance(made, ast.Call):
-                continue
-            if last_name(made.func) not in _STACKS or not made.args:
-                continue
-            held = made.args[0].value if isinstance(made.args[0], ast.Starred) else made.args[0]
-            if not isinstance(held, (ast.ListComp, ast.GeneratorExp)):
-                continue
-            reads = [
-                n
-                for n in source.mentions.get(target.attr, ())
-                if isinstance(n, ast.Constant) or isinstance(n.ctx, ast.Load)
-            ]
-            asked = [c for r in reads if isinstance(c := source.parents.get(r), ast.Subscript)]
-            calls = [
-                (c, p) for c in asked if isinstance(p := source.parents.get(c), ast.Call) and p.func is c
-            ]
-            places = {unparse(c.slice) for c, _ in calls}
-            if reads and len(calls) == len(reads) and len(places) == 1 and places <= {"0", "-1"}:
-                if any(source.function_around(c) in set(source.passes) for c, _ in calls):
-                    return at(source, calls[0][0], f"of the stack {target.attr} one block alone is asked")
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
@@ -10,7 +11,7 @@ from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at
 
-_LISTS = ("ModuleList", "CellList")
+_LISTS = ("ModuleList", "CellList", "LayerList", "Sequential")
 
 
 def one_of_list_asked(source: Script) -> Finding | None:
@@ -18,6 +19,31 @@ def one_of_list_asked(source: Script) -> Finding | None:
 
     Silent where anything else of the list is read: a loop over it, another place, its length in a loop.
     """
+    for name, reads in _filled_lists(source):
+        outside = [r for r in reads if isinstance(r, ast.Constant) or source.function_name(r) != "__init__"]
+        loops = [p for r in outside if _within_loop(source, p := source.parents[r])]
+        if loops and _one_place(source, outside):
+            return at(source, loops[0], f"of {name} one place alone is asked, whatever comes")
+    return None
+
+
+def one_block_of_stack(source: Script) -> Finding | None:
+    """`self.blocks = ModuleList([Block() for _ in range(n)])`, and forward asks `self.blocks[0]` alone.
+
+    Nothing else may ask for the list, not when it is made either.
+    """
+    passes = set(source.passes)
+    for name, reads in _filled_lists(source):
+        places = [source.parents.get(r) for r in reads]
+        calls = [c for p in places if p and isinstance(c := source.parents.get(p), ast.Call) and c.func is p]
+        if calls and len(calls) == len(reads) and _one_place(source, reads):
+            if any(source.function_around(c) in passes for c in calls):
+                return at(source, calls[0].func, f"of the stack {name} one block alone is asked")
+    return None
+
+
+def _filled_lists(source: Script) -> Iterator[tuple[str, list[ast.AST]]]:
+    """Lists of layers that a comprehension fills, by their attribute, with every place that reads them."""
     for owner in source.modules:
         for node in of(owner, ast.Assign):
             target, made = node.targets[0], node.value
@@ -25,24 +51,25 @@ def one_of_list_asked(source: Script) -> Finding | None:
                 continue
             if not isinstance(made, ast.Call) or last_name(made.func) not in _LISTS or not made.args:
                 continue
-            if not isinstance(made.args[0], (ast.ListComp, ast.GeneratorExp)):
-                continue
-            reads = [
-                n
-                for n in source.mentions.get(target.attr, ())
-                if isinstance(n, ast.Constant)
-                or (isinstance(n.ctx, ast.Load) and source.function_name(n) != "__init__")
-            ]
-            places = []
-            for read in reads:
-                above = source.parents.get(read)
-                cut = isinstance(above, ast.Subscript) and above.value is read
-                places.append(unparse(above.slice) if cut and isinstance(above, ast.Subscript) else "")
-            called = [source.parents.get(r) for r in reads]
-            loops = [c for c in called if c is not None and _within_loop(source, c)]
-            if places and set(places) <= {"0", "-1"} and len(set(places)) == 1 and loops:
-                return at(source, loops[0], f"of {target.attr} one place alone is asked, whatever comes")
-    return None
+            held = made.args[0].value if isinstance(made.args[0], ast.Starred) else made.args[0]
+            if isinstance(held, (ast.ListComp, ast.GeneratorExp)):
+                yield (
+                    target.attr,
+                    [
+                        n
+                        for n in source.mentions.get(target.attr, ())
+                        if isinstance(n, ast.Constant) or isinstance(n.ctx, ast.Load)
+                    ],
+                )
+
+
+def _one_place(source: Script, reads: list[ast.AST]) -> bool:
+    """Each read takes the first place, or each the last."""
+    places = set()
+    for read in reads:
+        above = source.parents.get(read)
+        places.add(unparse(above.slice) if isinstance(above, ast.Subscript) and above.value is read else "")
+    return places in ({"0"}, {"-1"})
 
 
 def _within_loop(source: Script, node: ast.AST) -> bool:
