@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ..code.schedule.lengths import moves_with
 from ..code.shared.sides import default
 from ..code.shared.units import EPOCH, STEP
-from ..readers.script import keyword, last_name
+from ..readers.script import argument, keyword, last_name
 from .arithmetic import BATCHES, Arithmetic, Unseen
-from .side import Side, Told, argument
+from .side import Side, Told
 from .update import epochs_of
 
 SAMPLES = 240  # points at which two courses are held against each other

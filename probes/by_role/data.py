@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from ..code.shared.roles import split_of
 from ..readers._tree import of
-from ..readers.script import keyword, last_name
-from .side import Side, Told, argument
+from ..readers.script import argument, keyword, last_name
+from .side import Side, Told
 
 _MIXES = (
     r"shuffl|perm(?:ut|$)|WeightedRandom|randint|randperm|sample$|choice|Sampler$"

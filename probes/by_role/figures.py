@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from ..code.shared.roles import split_of, trains
 from ..readers._tree import walk
-from ..readers.script import keyword, last_name
-from .side import Side, Told, argument
+from ..readers.script import argument, keyword, last_name
+from .side import Side, Told
 
 _USUAL = (0.0, 1.0, -1.0, -100.0)
 
@@ -479,7 +479,7 @@ def _warmups(side: Side) -> dict[float, ast.AST]:
             if not re.search(r"(?i)^(?:n_?|num_?)?warm_?up(?:_?(?:steps|iters|updates))?$", name):
                 continue
             for call in side.source.named(called):
-                given = keyword(call, name) or (call.args[at] if len(call.args) > at else None)
+                given = argument(call, name, position=at)
                 value = side.number(given)
                 if value and value > 0:
                     found[value] = call

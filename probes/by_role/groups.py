@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import copy
 
-from ..readers.script import last_name
-from .side import Side, argument
+from ..readers.script import argument, last_name
+from .side import Side
 from .update import optimizers
 
 _OF_MODELS = ("parameters", "named_parameters", "trainable_params", "get_parameters", "parameters_and_names")

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from ..readers._tree import of, unparse, walk
-from ..readers.script import last_name
-from .side import Side, Told, argument
+from ..readers.script import argument, last_name
+from .side import Side, Told
 from .worked import same_loss
 
 _LOSSES = {
@@ -187,7 +187,7 @@ def _weight(side: Side) -> ast.expr | None:
             if not (isinstance(word.value, ast.Constant) and word.value.value is None):
                 return word.value
     for call in side.calls("from_tensor_slices"):
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         if isinstance(given, ast.Tuple) and len(given.elts) == 3 and _WEIGHS.search(unparse(given.elts[2])):
             return given.elts[2]  # Keras: one weight for each sample
     for call in side.calls(

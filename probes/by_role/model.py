@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..readers.script import last_name
-from .side import Side, Told, argument
+from ..readers.script import argument, last_name
+from .side import Side, Told
 
 _SLOPE = {"torch": 0.01, "keras": 0.3, "mindspore": 0.2}  # of LeakyReLU where nothing is said
 

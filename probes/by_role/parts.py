@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from ..readers._tree import of, unparse, walk
-from ..readers.script import keyword, last_name
-from .side import Side, Told, argument
+from ..readers.script import argument, keyword, last_name
+from .side import Side, Told
 
 _LIBRARY_NETS = (
     r"(?i)^(?:from_pretrained|create_model|applications|timm|mindcv|monai|AutoModel\w*|hub|get_model|transformers"

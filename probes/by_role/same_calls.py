@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..readers._tree import of, walk
-from ..readers.script import keyword, last_name
-from .side import Side, Told, argument
+from ..readers.script import argument, keyword, last_name
+from .side import Side, Told
 
 
 @dataclass(frozen=True)

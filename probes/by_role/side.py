@@ -12,7 +12,7 @@ from functools import cached_property
 from ...engine.model import Place
 from ..code.shared.checks import extractor
 from ..readers._tree import walk
-from ..readers.script import keyword, last_name
+from ..readers.script import last_name
 from ..scripts.syntax import Script
 
 _LIBRARIES = ("F", "nn", "functional", "tf", "torch", "ops", "losses", "layers", "optim")
@@ -181,13 +181,3 @@ class Side:
         found = {known.get(f.lower(), f.lower()) for f in self.source.frameworks}
         found &= {"torch", "keras", "mindspore"}
         return next(iter(found)) if len(found) == 1 else ""
-
-
-def argument(call: ast.Call, *names: str, position: int | None = None) -> ast.expr | None:
-    """An argument by one of its names, or by its place."""
-    for name in names:
-        if (found := keyword(call, name)) is not None:
-            return found
-    if position is not None and len(call.args) > position:
-        return call.args[position]
-    return None

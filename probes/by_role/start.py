@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from ..readers._tree import of, unparse, walk
-from ..readers.script import last_name
-from .side import Side, Told, argument
+from ..readers.script import argument, last_name
+from .side import Side, Told
 from .update import optimizers
 
 _LOADS = r"^load|^from_pretrained$|^restore|^get_pretrained|^from_checkpoint$|^hub$"

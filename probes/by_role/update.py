@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from ..readers._tree import of, unparse
-from ..readers.script import last_name
-from .side import Side, Told, argument
+from ..readers.script import argument, last_name
+from .side import Side, Told
 
 Known = tuple[str, ast.AST | None]
 _CLIPS = r"clip_?(?:grad|norm|val|by|delta)|grad\w*_?clip|max_(?:grad_)?norm|Clip(?:By|Grad)|agc"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ..readers._tree import below, of, unparse
-from ..readers.script import LOSSES, last_name
+from ..readers.script import LOSSES, argument, last_name
 from .asked import answers
 from .branches import never_together
 from .callables import entry_of, runs
@@ -502,8 +502,8 @@ def predicted(source: Script, call: ast.Call) -> ast.expr | None:
     if named is not None:
         return named
     if answers_first(source, call):
-        return call.args[1] if len(call.args) > 1 else None
-    return call.args[0] if call.args else None
+        return argument(call, position=1)
+    return argument(call, position=0)
 
 
 _KERAS = re.compile(r"(?:sparse|binary|categorical)_?(?:focal_?)?(?:categorical_?)?crossentropy$")

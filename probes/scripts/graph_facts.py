@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..readers.script import keyword, last_name
+from ..readers.script import argument, last_name
 from .syntax import Script
 
 
@@ -65,8 +65,8 @@ def graph_losses(source: Script) -> tuple[GraphLoss, ...]:
             continue
         if not owner[0]:
             continue
-        labels = keyword(call, takes.labels) or (call.args[0] if call.args else None)
-        scores = keyword(call, takes.scores) or (call.args[1] if len(call.args) > 1 else None)
+        labels = argument(call, takes.labels, position=0)
+        scores = argument(call, takes.scores, position=1)
         if labels is not None and scores is not None:
             found.append(GraphLoss(call, kind, takes, labels, scores))
     return tuple(found)
@@ -88,16 +88,16 @@ def descents(source: Script) -> tuple[Descent, ...]:
         return ()
     found = []
     for call in source.named("minimize", "compute_gradients"):
-        objective = keyword(call, "loss") or (call.args[0] if call.args else None)
+        objective = argument(call, "loss", position=0)
         if objective is None or isinstance(objective, ast.Lambda) or not _of_optimizer(source, call):
             continue
         place = 2 if last_name(call.func) == "minimize" else 1
-        over = keyword(call, "var_list") or (call.args[place] if len(call.args) > place else None)
+        over = argument(call, "var_list", position=place)
         found.append(Descent(call, objective, over))
     for call in source.named("gradients"):
-        objective = keyword(call, "ys") or (call.args[0] if call.args else None)
+        objective = argument(call, "ys", position=0)
         if objective is not None and source.owner(call).split(".")[0] in ("tf", "tensorflow"):
-            over = keyword(call, "xs") or (call.args[1] if len(call.args) > 1 else None)
+            over = argument(call, "xs", position=1)
             found.append(Descent(call, objective, over))
     return tuple(sorted(found, key=lambda d: (d.call.lineno, d.call.col_offset)))
 

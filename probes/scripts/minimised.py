@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ..readers._tree import unparse
-from ..readers.script import LOSSES, keyword, last_name
+from ..readers.script import LOSSES, argument, last_name
 from . import flow as _flow
 from .flow import Flow, first_of, flow, returns
 from .syntax import Function, Script
@@ -137,12 +137,12 @@ def _handed(source: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
     frameworks = set(source.frameworks)
     if {"keras", "tensorflow"} & frameworks:
         for call in source.named("compile"):
-            loss = keyword(call, "loss") or (call.args[1] if len(call.args) > 1 else None)
+            loss = argument(call, "loss", position=1)
             if loss is not None and isinstance(call.func, ast.Attribute):
                 yield call, loss
     if "mindspore" in frameworks:
         for call in source.named("Model", "WithLossCell"):
-            loss = keyword(call, "loss_fn") or (call.args[1] if len(call.args) > 1 else None)
+            loss = argument(call, "loss_fn", position=1)
             if loss is not None:
                 yield call, loss
 
@@ -240,5 +240,5 @@ def makers(source: Script) -> frozenset[Function]:
 
 def _each(call: ast.Call) -> ast.expr | None:
     """The term of a sum over a generator or a list that is written out."""
-    over = call.args[0] if call.args else None
+    over = argument(call, position=0)
     return over.elt if isinstance(over, (ast.GeneratorExp, ast.ListComp)) else None

@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from ...by_role.side import Side, argument
+from ...by_role.side import Side
+from ...readers.script import argument
 from ...script_diff.edit import Edit
 
 _FULL = 255.0

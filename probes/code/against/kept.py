@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from ...by_role.groups import covers_all
-from ...by_role.side import Side, argument
+from ...by_role.side import Side
 from ...by_role.update import clipping, optimizer, optimizers
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...script_diff.edit import Edit
 from ...scripts.flow import flow
 from ..optimizer.cover import PARAMETERS, cover_of

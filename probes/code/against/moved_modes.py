@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ...by_role.side import Side
 from ...readers._tree import of
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...script_diff.edit import Edit
 from ..shared.nodes import is_false
 
@@ -38,7 +38,7 @@ def _switches(side: Side) -> list[ast.Call]:
 def _is_off(call: ast.Call) -> bool:
     if last_name(call.func) == "eval":
         return not call.args
-    first = call.args[0] if call.args else None
+    first = argument(call, position=0)
     return is_false(first)
 
 

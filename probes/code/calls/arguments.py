@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -73,7 +73,7 @@ def _keeps(source: Script) -> Finding | None:
         layer = name[0].isupper()
         rate = keyword(call, "p") or keyword(call, "rate")
         place = 0 if layer else 1
-        rate = rate or (call.args[place] if place < len(call.args) else None)
+        rate = rate or argument(call, position=place)
         if rate is None or isinstance(rate, ast.Constant):
             continue
         seen = seen or call
@@ -99,7 +99,7 @@ def _among_others(source: Script, call: ast.Call) -> Finding | None:
     if "pytorch" not in source.frameworks or name in source.classes or name in flow(source).functions:
         return None
     place, word = _AMONG_OTHERS[name]
-    rate = keyword(call, word) or (call.args[place] if place < len(call.args) else None)
+    rate = argument(call, word, position=place)
     if rate is not None and not isinstance(rate, ast.Constant) and names_keep(source, rate):
         return at(source, call, f"`{word}` is the share to drop, and is given the share to keep")
     return None
@@ -108,7 +108,7 @@ def _among_others(source: Script, call: ast.Call) -> Finding | None:
 def _in_graph(source: Script, call: ast.Call) -> str | None:
     """TensorFlow 1 has both: `rate=` is the share to drop, `keep_prob=` that to keep."""
     rate, keep = keyword(call, "rate"), keyword(call, "keep_prob")
-    second = call.args[1] if len(call.args) > 1 else None
+    second = argument(call, position=1)
     if source.owner(call) == "tf.layers" or (source.owner(call) == "layers" and "contrib" not in source.code):
         rate = rate or second
     elif source.owner(call) == "tf.nn" and _ONLY_FIRST.search(source.code):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
@@ -214,11 +214,7 @@ def _not_strict(source: Script) -> Finding | None:
     calls = source.named("load_state_dict", "load_param_into_net")
     loads = [c for c in calls if not any(w in source.owner(c).lower() for w in ("opt", "sched", "scaler"))]
     for call in loads:
-        given = (
-            keyword(call, "strict")
-            or keyword(call, "strict_load")
-            or (call.args[1] if len(call.args) > 1 else None)
-        )
+        given = argument(call, "strict", "strict_load", position=1)
         if last_name(call.func) == "load_state_dict" and is_false(given):
             if isinstance(source.parents.get(call), ast.Expr):
                 return at(source, call, "keys that do not fit are passed over, and nothing looks at which")

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.conditions import asks_main
 from ...scripts.flow import Flow, flow
@@ -67,7 +67,7 @@ def _scale_left(source: Script) -> Finding | None:
     if not managers:
         return _optimizer_gets_scaled(source)
     for call in managers:
-        second = call.args[1] if len(call.args) > 1 else None
+        second = argument(call, position=1)
         drop = keyword(call, "drop_overflow_update") or second
         if drop is None or not is_false(drop):
             continue
@@ -92,7 +92,7 @@ def _hands_on(source: Script, call: ast.Call) -> bool:
 def _scale_of(optimizer: ast.Call) -> ast.expr | None:
     """The loss scale that an optimizer of MindSpore divides by."""
     place = {"Momentum": 4, "SGD": 6}.get(last_name(optimizer.func), 99)
-    given = optimizer.args[place] if place < len(optimizer.args) else None
+    given = argument(optimizer, position=place)
     return keyword(optimizer, "loss_scale") or given
 
 
@@ -112,12 +112,12 @@ def _scales_apart(source: Script) -> Finding | None:
     own, dynamic = literal(source, _scale_of(optimizer)), "Dynamic" in last_name(manager.func)
     if not isinstance(own, (int, float)) or own <= 1:
         return None
-    second = manager.args[1] if len(manager.args) > 1 else None
+    second = argument(manager, position=1)
     drop = keyword(manager, "drop_overflow_update") or second
     if dynamic or drop is None or is_true(drop):
         why = "the manager takes the loss scale out, and this optimizer divides by one again"
         return at(source, optimizer, why)
-    first_ = keyword(manager, "loss_scale") or (manager.args[0] if manager.args else None)
+    first_ = argument(manager, "loss_scale", position=0)
     scale = literal(source, first_) if first_ is not None else 128.0
     if is_false(drop) and isinstance(scale, (int, float)) and scale != own:
         return at(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, any_of, probe
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -231,7 +231,7 @@ def _addend(source: Script, function: Function, value: ast.expr, depth: int = 3)
     name = last_name(value.func)
     owner = value.func.value if isinstance(value.func, ast.Attribute) else None
     if name in ("item", "float", "int", "cpu", "detach", "numpy", "asnumpy", "tolist"):
-        inner = owner if isinstance(value.func, ast.Attribute) else value.args[0] if value.args else None
+        inner = owner if isinstance(value.func, ast.Attribute) else argument(value, position=0)
         return _addend(source, function, inner, depth) if inner is not None else None
     if name in ("sum", "count_nonzero"):
         whole = [*value.args, *([owner] if owner is not None else [])]
@@ -312,13 +312,7 @@ def _unit_of(value: ast.expr, sums: dict[str, str]) -> str | None:
         and last_name(value.func) in ("float", "item", "int", "sum")
         and not (last_name(value.func) == "sum" and value.args)
     ):
-        inner = (
-            value.func.value
-            if isinstance(value.func, ast.Attribute)
-            else value.args[0]
-            if value.args
-            else None
-        )
+        inner = value.func.value if isinstance(value.func, ast.Attribute) else argument(value, position=0)
         return _unit_of(inner, sums) if inner is not None else None
     return sums.get(unparse(value))
 

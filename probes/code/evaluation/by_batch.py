@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TypeGuard
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
@@ -260,7 +260,7 @@ def among_the_likeliest(source: Script) -> Finding | None:
                         continue
                     library = source.owner(call) == "torch"
                     place = 1 if library else 0
-                    given = keyword(call, "k") or (call.args[place] if place < len(call.args) else None)
+                    given = argument(call, "k", position=place)
                     k = literal(source, given)
                     rest = source.code.replace("topk", "")
                     if (

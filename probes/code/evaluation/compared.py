@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import takes_gradients
@@ -157,7 +157,7 @@ def _shares_of_all(function: ast.FunctionDef) -> ast.AST | None:
         if last_name(call.func) != "mean":
             continue
         if isinstance(about, ast.Name) and about.id in ("np", "numpy", "torch"):
-            about = call.args[0] if call.args else None
+            about = argument(call, position=0)
         if isinstance(about, ast.Compare) and isinstance(about.ops[0], ast.Eq):
             ends = [about.left, *about.comparators]
             if any(isinstance(e, ast.Name) and e.id in unpacked for e in ends) and len(call.args) <= 1:

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -27,7 +27,7 @@ def other_batch_size(source: Script) -> Finding | None:
                 continue
             if not _is_batch_size(source, size) and not _divides_hits(source, node, size):
                 continue
-            own = keyword(made, "batch_size") or (made.args[1] if len(made.args) > 1 else None)
+            own = argument(made, "batch_size", position=1)
             mine, theirs = literal(source, size), literal(source, own)
             if not (isinstance(mine, int) and isinstance(theirs, int)):
                 continue
@@ -131,12 +131,12 @@ def normalised_over_batch(source: Script) -> Finding | None:
             *("F", "torch", "nn.functional", "tf.nn", "ops", "mint"),
         )
         scores = call.func.value if method and isinstance(call.func, ast.Attribute) else None
-        scores = scores if method else (call.args[0] if call.args else None)
+        scores = scores if method else argument(call, position=0)
         if scores is None or not _SCORES.search(unparse(scores)):
             continue
         place = 0 if method else 1
         axis = keyword(call, "dim") or keyword(call, "axis")
-        axis = axis or (call.args[place] if place < len(call.args) else None)
+        axis = axis or argument(call, position=place)
         seen = seen or call
         if re.search(r"(?:reshape|view)\(-1\)$|(?:flatten|squeeze|ravel)\(\)$", unparse(scores)):
             continue  # the scores of one sample, in a row

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -22,7 +22,7 @@ _UNSIGNED = re.compile(r"abs|\*\* ?2|pow\(|square|norm\(|sqrt")
 def area_of_decisions(source: Script) -> Finding | None:
     """`roc_auc_score(y, scores > 0.5)`: an area under a curve of a single point."""
     for call in source.named(*_AREAS):
-        scores = keyword(call, "y_score") or (call.args[1] if len(call.args) > 1 else None)
+        scores = argument(call, "y_score", position=1)
         if scores is not None and (_is_decision(scores) or _named_decision(source, scores)):
             return at(source, scores, "the area is taken of decisions: there is one threshold alone")
     return None
@@ -65,8 +65,8 @@ def largest_of_one(source: Script) -> Finding | None:
     if not ends or any(e is None or last_name(e.func) != "Dense" or width(source, e) != 1 for e in ends):
         return None
     for call in source.named("argmax"):
-        given = call.args[0] if call.args else None
-        axis = keyword(call, "axis") or (call.args[1] if len(call.args) > 1 else None)
+        given = argument(call, position=0)
+        axis = argument(call, "axis", position=1)
         if given is None or axis is None or unparse(axis) not in ("1", "-1"):
             continue
         values = [given, *flow(source).values(given, 2)]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -199,7 +199,7 @@ def reduced_unlike(source: Script) -> Finding | None:
                     source, statement, "a sum and its count are put together over processes in two ways"
                 )
     for call in source.named("all_reduce"):
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         if not (isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice)):
             continue
         upper, name = whole_number(given.slice.upper), unparse(given.value)
@@ -218,7 +218,7 @@ def _how(node: ast.expr) -> str | None:
     """ "sum" or "mean" of `accelerator.reduce(x, "sum")`."""
     if not (isinstance(node, ast.Call) and last_name(node.func) == "reduce"):
         return None
-    how = keyword(node, "reduction") or (node.args[1] if len(node.args) > 1 else None)
+    how = argument(node, "reduction", position=1)
     return how.value if isinstance(how, ast.Constant) and isinstance(how.value, str) else None
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
@@ -38,7 +38,7 @@ def _sum_of_batch(value: ast.expr) -> bool:
             return False
         name = last_name(value.func)
         if name == "sum":
-            axis = keyword(value, "dim") or keyword(value, "axis") or (value.args[0] if value.args else None)
+            axis = argument(value, "dim", "axis", position=0)
             return axis is None or unparse(axis).startswith(("0", "(0"))
         if name in ("item", "cpu", "numpy", "detach", "double") and isinstance(value.func, ast.Attribute):
             value = value.func.value

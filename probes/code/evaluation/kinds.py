@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...scripts.flow import Places, flow
 from ...scripts.syntax import Script
 from ..shared.nodes import is_true
@@ -91,7 +91,7 @@ def _of_call(
     plain = isinstance(owner, (ast.Name, ast.Attribute))  # `torch.sigmoid(z).cpu()` is a method of a value
     library = owner is None or (plain and _LIBRARY.match(unparse(owner).split(".")[0]) is not None)
     mine = flow(source).called(call) if name not in _NEUTRAL else []
-    given = (call.args[0] if call.args else None) if library else owner
+    given = argument(call, position=0) if library else owner
     if call in _asked(source):
         return {LOGITS if _takes_raw(source) else OUTPUTS} if not places else set()
     if mine:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -29,7 +29,7 @@ def _logged(owner: ast.ClassDef, hooks: tuple[str, ...]) -> set[str] | None:
                     return None
                 found.add(str(given.value))
             elif last_name(call.func) == "log_dict":
-                given = call.args[0] if call.args else None
+                given = argument(call, position=0)
                 if not isinstance(given, ast.Dict) or not all(
                     isinstance(k, ast.Constant) for k in given.keys
                 ):

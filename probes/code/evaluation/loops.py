@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -74,7 +74,7 @@ def _scores_and_axis(source: Script, call: ast.Call) -> tuple[ast.expr | None, a
     library = source.owner(call) in _LIBRARIES
     given = call.args[1:] if library else call.args
     axis = keyword(call, "dim") or keyword(call, "axis") or (given[0] if given else None)
-    return (call.args[0] if call.args else None) if library else call.func.value, axis
+    return argument(call, position=0) if library else call.func.value, axis
 
 
 def _takes_indices(source: Script, call: ast.Call) -> bool:
@@ -256,7 +256,7 @@ def _copies(source: Script, value: ast.Call) -> bool:
     """`deepcopy(model)`, `AveragedModel(model)`, or a class of the script that holds such a copy."""
     if "model" not in unparse(value).lower() and "net" not in unparse(value).lower():
         return False
-    given = value.args[0] if value.args else None
+    given = argument(value, position=0)
     if isinstance(given, (ast.Name, ast.Attribute)) and _SETTINGS & set(words(last_name(given))):
         return False  # `deepcopy(net_config)`: what the model is made of
     name = last_name(value.func)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -104,7 +104,7 @@ def _area_of_decisions(source: Script) -> Finding | None:
     for call in source.named(*_AREAS):
         if last_name(call.func) in flow(source).functions or "sklearn" not in source.code:
             continue
-        scores = keyword(call, "y_score") or (call.args[1] if len(call.args) > 1 else None)
+        scores = argument(call, "y_score", position=1)
         told = kinds(source, scores) if scores is not None else frozenset()
         if told and told <= {DECISIONS, CLASSES}:
             return at(source, call, "the area is taken of decisions: there is one threshold alone")
@@ -126,7 +126,7 @@ def _logits_for_chances(source: Script) -> Finding | None:
             why = "the labels are independent, and shares of a softmax are held against a threshold for each"
             return at(source, node, why)
     for call in source.named("log_loss", "brier_score_loss"):
-        scores = keyword(call, "y_pred") or (call.args[1] if len(call.args) > 1 else None)
+        scores = argument(call, "y_pred", position=1)
         if "sklearn" in source.code and scores is not None and kinds(source, scores) == {LOGITS}:
             return at(source, call, "this takes chances and is handed raw scores")
     return None
@@ -193,9 +193,5 @@ def softmax_of_two_axes(source: Script) -> Finding | None:
 def _axis(call: ast.Call) -> int | None:
     library = isinstance(call.func, ast.Attribute) and unparse(call.func.value) in ("np", "numpy", "torch")
     place = 1 if library else 0
-    given = (
-        keyword(call, "axis")
-        or keyword(call, "dim")
-        or (call.args[place] if len(call.args) > place else None)
-    )
+    given = argument(call, "axis", "dim", position=place)
     return whole_number(given)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
@@ -79,7 +79,7 @@ def errors_cancel_out(source: Script) -> Finding | None:
             if last_name(call.func) not in ("mean", "sum") or _UNSIGNED.search(_without_outer(value)):
                 continue
             inner = call.func.value if isinstance(call.func, ast.Attribute) and not call.args else None
-            inner = inner or (call.args[0] if call.args else None)
+            inner = inner or argument(call, position=0)
             if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub):
                 if isinstance(inner.left, (ast.Name, ast.Call)) and isinstance(
                     inner.right, (ast.Name, ast.Call)

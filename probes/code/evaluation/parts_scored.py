@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
@@ -164,7 +164,7 @@ def _argmaxes(source: Script) -> Iterator[tuple[ast.Call, str]]:
     for call in source.named("argmax"):
         if not isinstance(call.func, ast.Attribute) or unparse(call.func.value) in ("np", "torch"):
             continue
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         given = given or next((k.value for k in call.keywords if k.arg in ("axis", "dim")), None)
         if given is not None:
             yield call, unparse(given)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -188,7 +188,7 @@ def size_of_summed_errors(source: Script) -> Finding | None:
                     continue
             library = isinstance(inner.func, ast.Attribute) and not _library(inner.func.value)
             summed = inner.func.value if library and isinstance(inner.func, ast.Attribute) else None
-            summed = summed or (inner.args[0] if inner.args else None)
+            summed = summed or argument(inner, position=0)
             if isinstance(summed, ast.BinOp) and isinstance(summed.op, ast.Sub):
                 return at(source, node, "errors of both signs cancel out: their size is taken of their sum")
     return None

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -123,7 +123,7 @@ def _averaged(source: Script, node: ast.expr, statement: ast.stmt | None) -> ast
         if last_name(call.func) not in ("mean", "nanmean", "average"):
             continue
         of_what = call.func.value if isinstance(call.func, ast.Attribute) and not call.args else None
-        of_what = of_what or (call.args[0] if call.args else None)
+        of_what = of_what or argument(call, position=0)
         if of_what is None:
             continue
         inside = any(n is node for n in ast.walk(of_what))

@@ -11,7 +11,7 @@ import re
 
 from ...by_hand.promises import kind_of
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -143,7 +143,7 @@ def _least_alike_first(source: Script) -> Finding | None:
             "jnp",
         )
         given = call.func.value if own and isinstance(call.func, ast.Attribute) else None
-        given = given if given is not None else (call.args[0] if call.args else None)
+        given = given if given is not None else argument(call, position=0)
         if given is None:
             continue
         root: ast.expr = given

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -151,7 +151,7 @@ def reduced_in_part(source: Script) -> Finding | None:
 def mean_summed(source: Script) -> Finding | None:
     """`all_reduce(mean)` of a quotient, which adds up, and nothing divides by the number of processes."""
     for call in source.named("all_reduce"):
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         around = source.function_around(call)
         if (
             not isinstance(given, ast.Name)
@@ -160,7 +160,7 @@ def mean_summed(source: Script) -> Finding | None:
             or source.loops_around(call)[1:]
         ):
             continue
-        how = keyword(call, "op") or (call.args[1] if len(call.args) > 1 else None)
+        how = argument(call, "op", position=1)
         if how is not None and not unparse(how).endswith("SUM"):
             continue
         if not isinstance(source.parents.get(call), ast.Expr) or not _is_mean(source, given):

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -44,7 +44,7 @@ def _equal_to_scores(source: Script) -> Finding | None:
         if outer and any(c.call in outer and c.takes in ("classes", "binary") for c in compiled(source)):
             return at(source, call, "this asks whether scores equal class numbers, and they never do")
         for update in _updates(source, call):
-            given = update.args[1] if len(update.args) > 1 else None
+            given = argument(update, position=1)
             ends = [given, *flow(source).values(given, 3)] if given is not None else []
             if ends and not any(
                 re.search(r"argmax|round|>|cast|int", unparse(e)) for e in ends if e is not None
@@ -90,7 +90,7 @@ def _logits(source: Script, node: ast.AST) -> set[str]:
 def _cancelling(source: Script) -> Finding | None:
     """`error = (predicted - truth).mean()`: too high and too low cancel each other."""
     for call in source.named("mean", "reduce_mean", "average"):
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if isinstance(owner, ast.BinOp):
             given = owner
@@ -135,7 +135,7 @@ def _along_samples(source: Script) -> Finding | None:
         library = source.owner(call) in ("np", "tf", "tf.math", "ops", "keras.ops", "mnp")
         scores = call.args[0] if library and call.args else getattr(call.func, "value", None)
         place = 1 if library else 0
-        axis = keyword(call, "axis") or (call.args[place] if len(call.args) > place else None)
+        axis = argument(call, "axis", position=place)
         if not isinstance(scores, ast.expr) or not (isinstance(axis, ast.Constant) and axis.value == 0):
             continue
         ends = [scores, *flow(source).values(scores, 3)]

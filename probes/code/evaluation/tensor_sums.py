@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -133,9 +133,9 @@ def _made_once(source: Script, function: Function) -> Iterator[tuple[str, ast.AS
     """Names of zeros that outlive a call: defaults of parameters, and names of the module."""
     arguments = [*function.args.posonlyargs, *function.args.args]
     defaults = function.args.defaults
-    for argument, value in zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True):
+    for parameter, value in zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True):
         if isinstance(value, ast.Call) and last_name(value.func) in _ZEROS:
-            yield argument.arg, value
+            yield parameter.arg, value
     own = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)} | {a.arg for a in arguments}
     for name, node in _zeros_of_module(source):
         if _only_slots(function, name, own):
@@ -269,9 +269,9 @@ def _goes_over(source: Script, loop: ast.For) -> set[str]:
 def most_of_counts(source: Script) -> Finding | None:
     """`all_reduce(counts, op=MAX)` of what each process has added up: the counts of one process alone."""
     for call in source.named("all_reduce", "reduce"):
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         scope = source.function_around(call)
-        how = keyword(call, "op") or (call.args[1] if len(call.args) > 1 else None)
+        how = argument(call, "op", position=1)
         if scope is None or not isinstance(given, ast.Name) or how is None:
             continue
         if not re.search(r"(?:^|\.)(?:MAX|MIN|PRODUCT)$", unparse(how)):

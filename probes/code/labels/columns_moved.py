@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at
@@ -65,7 +65,7 @@ def _moved(call: ast.Call) -> ast.expr | None:
     name = last_name(call.func)
     library = isinstance(call.func, ast.Attribute) and unparse(call.func.value) in _LIBRARIES
     owner = call.func.value if isinstance(call.func, ast.Attribute) and not library else None
-    first = call.args[0] if call.args else None
+    first = argument(call, position=0)
     along = keyword(call, "axis") or keyword(call, "dim")
     if along is not None and unparse(along) != "0":
         return None  # each row for itself

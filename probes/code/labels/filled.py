@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
@@ -99,7 +99,7 @@ def arrays_filled(source: Script) -> Iterator[tuple[ast.AST, ast.expr | None]]:
         elif name in _ZEROS:
             value = None
         elif name in _FULL:
-            value = keyword(call, "fill_value") or (call.args[1] if len(call.args) > 1 else None)
+            value = argument(call, "fill_value", position=1)
             if value is None:
                 continue
         else:
@@ -131,7 +131,7 @@ def _shifted(source: Script) -> Iterator[tuple[ast.AST, ast.expr | None]]:
         cuts = {_from_second(s) for s in of(scope, ast.Subscript) if unparse(s.value) == target.id}
         stored = {s for s in of(scope, ast.Subscript) if isinstance(s.ctx, ast.Store)}
         if {True, False} <= cuts and not stored and not _written_over(scope, target.id):
-            value = keyword(call, "padding_value") or (call.args[2] if len(call.args) > 2 else None)
+            value = argument(call, "padding_value", position=2)
             yield statement, value
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
@@ -171,7 +171,7 @@ def zeros_for_labels(source: Script) -> Finding | None:
         ):
             continue
         target = unparse(statement.targets[0])
-        value = keyword(call, "padding_value") or (call.args[2] if len(call.args) > 2 else None)
+        value = argument(call, "padding_value", position=2)
         number = 0 if value is None else literal(source, value)
         if not re.fullmatch(r"(?:\w+_)?(?:labels?|targets?)(?:_\w+)?", target) or type(number) is not int:
             continue

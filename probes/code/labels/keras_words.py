@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
@@ -27,8 +27,8 @@ def more_words_than_rows(source: Script) -> Finding | None:
     if len(made) != 1 or len(tables) != 1:
         return None
     call, table = made[0], tables[0]
-    rows = keyword(table, "input_dim") or (table.args[0] if table.args else None)
-    most = keyword(call, "num_words") or keyword(call, "max_tokens") or (call.args[0] if call.args else None)
+    rows = argument(table, "input_dim", position=0)
+    most = argument(call, "num_words", "max_tokens", position=0)
     size = number(source, rows) if rows is not None else None
     if size is None or keyword(call, "vocabulary") is not None:
         return None
@@ -74,7 +74,7 @@ def text_for_texts(source: Script) -> Finding | None:
     """`fit_on_texts(" ".join(texts))`: of one string each letter is a text."""
     seen = None
     for call in source.named("fit_on_texts", "texts_to_sequences"):
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         if given is None or not _of_keras(source):
             continue
         seen = seen or call

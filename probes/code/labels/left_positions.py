@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -61,7 +61,7 @@ def _compared(value: ast.expr | None) -> ast.Compare | None:
         )
         inner = value.func.value if method and isinstance(value.func, ast.Attribute) else None
         library = inner is None or (isinstance(inner, ast.Name) and inner.id in _LIBRARIES)
-        value = (value.args[0] if value.args else None) if library else inner
+        value = argument(value, position=0) if library else inner
     return None
 
 

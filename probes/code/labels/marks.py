@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import losses
 from ...scripts.syntax import Script
@@ -58,7 +58,7 @@ def real_class_ignored(source: Script) -> Finding | None:
     if (found := _drawn_class_ignored(source)) is not None:
         return found
     for call in source.named("enumerate"):
-        start = keyword(call, "start") or (call.args[1] if len(call.args) > 1 else None)
+        start = argument(call, "start", position=1)
         made = next((p for p in source.above(call) if isinstance(p, (ast.DictComp, ast.stmt))), None)
         over = made.generators[0].iter if isinstance(made, ast.DictComp) else None
         if start is None and over is call:

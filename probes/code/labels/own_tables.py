@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
@@ -103,7 +103,7 @@ def numbers_over_reserved(source: Script) -> Finding | None:
             continue
         if not isinstance(target, ast.Tuple) or not isinstance(target.elts[0], ast.Name) or not over.args:
             continue
-        begin = keyword(over, "start") or (over.args[1] if len(over.args) > 1 else None)
+        begin = argument(over, "start", position=1)
         first = 0 if begin is None else literal(source, begin)
         added = _added(source, table.value, target.elts[0].id)
         if not isinstance(first, int) or added is None:

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -81,7 +81,7 @@ def _lengths_unread(source: Script, function: ast.AST) -> Finding | None:
     for call in of(function, ast.Call):
         if last_name(call.func) not in ("mean", "reduce_mean") or not isinstance(call.func, ast.Attribute):
             continue
-        axis = keyword(call, "dim") or keyword(call, "axis") or (call.args[0] if call.args else None)
+        axis = argument(call, "dim", "axis", position=0)
         if axis is not None and unparse(axis) == "1":
             return at(
                 source,

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
@@ -47,7 +47,7 @@ def numbered_from_one(source: Script) -> Finding | None:
             if isinstance(table, (ast.Name, ast.Attribute)) and _has_as_many(source, table):
                 return at(source, node, "classes are numbered from 1, and the output has places from 0")
     for call in source.named("enumerate"):
-        start = keyword(call, "start") or (call.args[1] if len(call.args) > 1 else None)
+        start = argument(call, "start", position=1)
         if not (isinstance(start, ast.Constant) and start.value == 1) or not call.args:
             continue
         counted = call.args[0]

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
@@ -131,7 +131,7 @@ def _moved_by(call: ast.Call) -> ast.expr | None:
         owner.id in ("np", "torch", "random", "jnp") or "rng" in owner.id
     )
     made = isinstance(owner, (ast.Call, ast.Attribute)) and is_random_source(owner)
-    return (call.args[0] if call.args else None) if owner is None or plain or made else owner
+    return argument(call, position=0) if owner is None or plain or made else owner
 
 
 def is_random_source(node: ast.expr) -> bool:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -43,7 +43,7 @@ def _dict(source: Script, node: ast.expr) -> Numbered | None:
     if not isinstance(loop.target, ast.Tuple) or len(loop.target.elts) != 2 or not loop.iter.args:
         return None
     count, value = unparse(loop.target.elts[0]), node.value
-    given = keyword(loop.iter, "start") or (loop.iter.args[1] if len(loop.iter.args) > 1 else None)
+    given = argument(loop.iter, "start", position=1)
     start = 0 if given is None else literal(source, given)
     more: object = 0
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
@@ -80,12 +80,7 @@ def table_too_small(source: Script) -> Finding | None:
     """`Embedding(len(vocab), dim)` whose numbers begin at 2: the last words have no row."""
     seen: ast.Call | None = None
     for call in source.named("Embedding"):
-        given = (
-            keyword(call, "input_dim")
-            or keyword(call, "num_embeddings")
-            or keyword(call, "vocab_size")
-            or (call.args[0] if call.args else None)
-        )
+        given = argument(call, "input_dim", "num_embeddings", "vocab_size", position=0)
         for end in behind(source, given, 3) if given is not None else ():
             known = _length(source, end)
             if known is None:
@@ -102,7 +97,7 @@ def fewer_rows_than_words(source: Script) -> Finding | None:
     """`Embedding(len(vocab) - 1, dim)` beside ids that `vocab[word]` looks up: the last word has no row."""
     for call in source.named("Embedding"):
         given = keyword(call, "num_embeddings") or keyword(call, "input_dim") or keyword(call, "vocab_size")
-        given = given or (call.args[0] if call.args else None)
+        given = given or argument(call, position=0)
         for end in behind(source, given, 3) if given is not None else ():
             if not isinstance(end, ast.BinOp) or not isinstance(end.op, ast.Sub):
                 continue

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -164,7 +164,7 @@ def asked_after_replacing(source: Script) -> Finding | None:
 def _replaced(call: ast.Call) -> tuple[str, str] | None:
     """The mark that a call takes out, and what it puts there: `where(y != IGNORE, y, 0)`."""
     method = isinstance(call.func, ast.Attribute) and len(call.args) == 2
-    test = call.args[0] if call.args else None
+    test = argument(call, position=0)
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None
     mark = unparse(test.comparators[0])

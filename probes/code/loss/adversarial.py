@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow, losses, objectives, returns
 from ...scripts.syntax import Script, outermost_call
@@ -79,7 +79,7 @@ def _of_call(mine: Flow, node: ast.Call, sign: int, bound: Bound, depth: int) ->
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
     library = owner is not None and unparse(owner) in _LIBRARIES
     if last_name(node.func) in _RISES and (owner is not None or node.args):
-        inner = (node.args[0] if node.args else None) if library or owner is None else owner
+        inner = argument(node, position=0) if library or owner is None else owner
         if inner is not None:
             yield from _scores(mine, inner, sign, bound, depth - 1)
     elif (aim := _aim(mine, node, bound)) is not None:

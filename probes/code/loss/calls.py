@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from ...readers._tree import of, unparse
-from ...readers.script import all_arguments, last_name, loss_name
+from ...readers.script import all_arguments, argument, last_name, loss_name
 from ...registry import Finding, View, any_of, probe
 from ...rehearsal.judges import shows
 from ...scripts.asked import caller_chooses, ruled_out
@@ -109,7 +109,7 @@ def _optax_double(source: Script) -> Finding | None:
 
 def _given(mine: Flow, call: ast.Call) -> list[ast.expr]:
     """What a loss gets as its prediction, views looked through: `criterion(logits.view(-1, n), y)`."""
-    given = call.args[0] if call.args else None
+    given = argument(call, position=0)
     while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
         if given.func.attr not in (
             "view",

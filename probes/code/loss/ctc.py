@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
@@ -144,7 +144,7 @@ def _axis(call: ast.expr) -> int | None:
     if given is None:
         method = isinstance(call.func, ast.Attribute) and not _library(call.func.value)
         place = 0 if method else 1
-        given = call.args[place] if place < len(call.args) else None
+        given = argument(call, position=place)
     try:
         value = ast.literal_eval(given) if given is not None else None
     except ValueError:

@@ -10,7 +10,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import answers_first, flow
 from ...scripts.minimised import handed, loss_objects, losses
@@ -159,7 +159,7 @@ def _indices_for_rows(source: Script) -> Finding | None:
         return None
     if "mindspore" in source.frameworks:
         for call in source.named("SoftmaxCrossEntropyWithLogits"):
-            sparse = keyword(call, "sparse") or (call.args[0] if call.args else None)
+            sparse = argument(call, "sparse", position=0)
             dense = sparse is None or is_false(sparse)
             indices = source.named(*_FOLDERS) or re.search(
                 r"TypeCast\((?:\w+\.)*int32\)|astype\(np\.int32\)", source.code

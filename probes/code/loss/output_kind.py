@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name, loss_name
+from ...readers.script import argument, keyword, last_name, loss_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow, losses, objectives, returns
 from ...scripts.syntax import Script
@@ -114,7 +114,7 @@ def width(source: Script, layer: ast.Call) -> int | None:
     named = ("out_features", "out_channels", "units", "output_dim")
     given = next((k for name in named if (k := keyword(layer, name)) is not None), None)
     place = 0 if last_name(layer.func) in ("Dense", "LazyLinear") else 1
-    given = given or (layer.args[place] if len(layer.args) > place else None)
+    given = given or argument(layer, position=place)
     value = literal(source, given)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -147,7 +147,7 @@ def of_unseen_model(source: Script, call: ast.Call) -> bool:
     `self.forward(x)` of a base class.
     """
     mine = flow(source)
-    node: ast.expr | None = call.args[0] if call.args else None
+    node: ast.expr | None = argument(call, position=0)
     for _ in range(8):
         if isinstance(node, ast.Subscript):
             node = node.value
@@ -196,7 +196,7 @@ def _made_elsewhere(mine: Flow, node: ast.expr) -> bool:
     while isinstance(node, ast.Call) and last_name(node.func) in _WRAPPED:
         inner = node.func.value if isinstance(node.func, ast.Attribute) else None
         if last_name(node.func)[:1].isupper() or inner is None:
-            inner = node.args[0] if node.args else None
+            inner = argument(node, position=0)
         if inner is None:
             return False
         node = inner

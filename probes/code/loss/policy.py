@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
@@ -327,7 +327,7 @@ def _sign(mine: Flow, node: ast.expr, sign: int) -> int:
     if isinstance(node, ast.Call) and last_name(node.func) in _REDUCES:
         owner = _owner(node)
         library = owner is None or unparse(owner) in ("torch", "tf", "ops", "np", "tf.math", "mint")
-        inner = (node.args[0] if node.args else None) if library else owner
+        inner = argument(node, position=0) if library else owner
         return _sign(mine, inner, sign) if inner is not None else 0
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         if isinstance(node.left, ast.UnaryOp):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import of, unparse
-from ...readers.script import all_arguments, last_name
+from ...readers.script import all_arguments, argument, last_name
 from ...registry import Finding
 from ...script_diff.vocabulary import word_set
 from ...scripts.flow import flow
@@ -118,7 +118,7 @@ def _copied_outputs(source: Script, function: Function | None) -> ast.AST | None
         if not cut or unparse(value.generators[0].iter) != target.id:
             continue
         for call in of(function or source.tree, ast.Call):
-            first = call.args[0] if call.args else None
+            first = argument(call, position=0)
             if isinstance(first, ast.Name) and first.id == target.id and call.lineno > node.lineno:
                 statement = source.statement(call)
                 if isinstance(statement, ast.Assign) and "loss" in unparse(statement.targets[0]).lower():

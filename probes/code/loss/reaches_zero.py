@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import takes_gradients
@@ -84,7 +84,7 @@ def _argument(call: ast.Call) -> ast.expr | None:
         "mindspore.ops",
     )
     if library:
-        return call.args[0] if call.args else None
+        return argument(call, position=0)
     return owner if not call.args else None
 
 

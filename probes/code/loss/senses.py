@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.minimised import losses, objectives
@@ -246,7 +246,7 @@ def _operand(call: ast.Call) -> ast.expr | None:
         owner = unparse(call.func.value)
         if not (owner == "self" or re.search(r"(?i)optim|scaler|strategy|manager", owner)):
             return call.func.value
-    return call.args[0] if call.args else None
+    return argument(call, position=0)
 
 
 def _turned(found: list[Sense], where: ast.expr) -> list[Sense]:

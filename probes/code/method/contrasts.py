@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -171,7 +171,7 @@ def _right_column_first(value: ast.expr, given: dict[str, ast.expr]) -> bool:
     """`torch.cat([(q * k).sum(1, keepdim=True), q @ queue], dim=1)`: one column, and many beside it."""
     for call in of(value, ast.Call):
         parts = call.args[0].elts if call.args and isinstance(call.args[0], (ast.List, ast.Tuple)) else []
-        axis = keyword(call, "dim") or (call.args[1] if len(call.args) > 1 else None)
+        axis = argument(call, "dim", position=1)
         if (
             last_name(call.func) != "cat"
             or len(parts) != 2
@@ -237,7 +237,7 @@ def scaled_over_the_batch(source: Script) -> Finding | None:
     """`F.normalize(self.head(x), dim=0)` where a network answers: over the samples, not over entries."""
     for function in source.forwards:
         for call in of(function, ast.Call):
-            axis = keyword(call, "dim") or (call.args[2] if len(call.args) > 2 else None)
+            axis = argument(call, "dim", position=2)
             if last_name(call.func) != "normalize" or axis is None or unparse(axis) != "0" or not call.args:
                 continue
             value = call.args[0]

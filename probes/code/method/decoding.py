@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -67,7 +67,7 @@ def all_pairs_are_right(source: Script) -> Finding | None:
         return None
     if source.named("BCELoss", "BCEWithLogitsLoss", "BinaryCrossentropy"):
         return None
-    targets = [keyword(c, "target") or (c.args[1] if len(c.args) > 1 else None) for c in calls]
+    targets = [argument(c, "target", position=1) for c in calls]
     ones = [isinstance(t, ast.Call) and last_name(t.func) in ("ones_like", "ones") for t in targets]
     summed = {source.function_around(c) for c in calls}
     scores = {unparse(c.args[0]) for c in calls if c.args}

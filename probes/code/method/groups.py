@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..loss.ctc import ctc_calls
@@ -22,7 +22,7 @@ def edges_not_turned(source: Script) -> Finding | None:
     for call in source.named("cat", "concat", "concatenate"):
         parts = call.args[0].elts if call.args and isinstance(call.args[0], (ast.List, ast.Tuple)) else []
         told = keyword(call, "dim") or keyword(call, "axis")
-        axis = number(source, told or (call.args[1] if len(call.args) > 1 else None))
+        axis = number(source, told or argument(call, position=1))
         if len(parts) != 2 or axis is None or not _EDGES.search(unparse(parts[0])):
             continue
         flip = parts[1]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import all_arguments, last_name
+from ...readers.script import all_arguments, argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -42,7 +42,7 @@ def multiplied_up_wrongly(source: Script) -> Finding | None:
         whole = (
             call.func.value
             if isinstance(call.func, ast.Attribute) and re.search(r"alpha|beta", unparse(call.func.value))
-            else (call.args[0] if call.args else None)
+            else argument(call, position=0)
         )
         if whole is None:
             continue

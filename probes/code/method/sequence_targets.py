@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -175,7 +175,7 @@ def _rolled(source: Script) -> Finding | None:
         base = (
             value.func.value
             if method and isinstance(value.func, ast.Attribute)
-            else (value.args[0] if value.args else None)
+            else argument(value, position=0)
         )
         given = next(
             (k.value for k in value.keywords if k.arg in ("shift", "shifts")), rest[0] if rest else None
@@ -248,7 +248,7 @@ def frequencies_grow(source: Script) -> Finding | None:
     """
     seen = None
     for call in source.named("exp"):
-        inner = call.args[0] if call.args else None
+        inner = argument(call, position=0)
         if (
             inner is None
             or not re.search(r"\blog\(|\blog1p\(", unparse(inner))

@@ -9,7 +9,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
@@ -162,7 +162,7 @@ def _share_of_teacher(source: Script, call: ast.Call, run: ast.AST) -> float | N
     ):
         return None
     place = names.index(word) - (1 if names[:1] == ["self"] else 0)
-    given = keyword(call, word) or (call.args[place] if place < len(call.args) else None)
+    given = argument(call, word, position=place)
     if given is None and len(arguments.defaults) >= len(names) - names.index(word):
         given = arguments.defaults[names.index(word) - len(names)]
     value = literal(source, given) if given is not None else None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
@@ -203,7 +203,7 @@ def stored_sound_overwritten(source: Script) -> Finding | None:
         if rebound or not written:
             continue
         for call in source.named(function.name):
-            given = call.args[0] if call.args else None
+            given = argument(call, position=0)
             if (
                 isinstance(given, ast.Subscript)
                 and not isinstance(given.slice, ast.Slice)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -30,7 +30,7 @@ def _slow(node: ast.expr) -> bool:
 def _copies(source: Script) -> Iterator[tuple[ast.Call, ast.expr, ast.expr]]:
     """`into.load_state_dict(out_of.state_dict())`: the call, the one written, the one read."""
     for call in source.named("load_state_dict"):
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         if (
             isinstance(given, ast.Call)
             and last_name(given.func) == "state_dict"

@@ -10,7 +10,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import updates
@@ -82,8 +82,8 @@ def padding_refused(source: Script) -> Finding | None:
         ):
             continue
         seen = seen or call
-        mode = keyword(call, "pad_mode") or (call.args[4] if len(call.args) > 4 else None)
-        number = keyword(call, "padding") or (call.args[5] if len(call.args) > 5 else None)
+        mode = argument(call, "pad_mode", position=4)
+        number = argument(call, "padding", position=5)
         if len(call.args) > 4 and isinstance(literal(source, call.args[4]), int):
             return at(source, call, "the fifth argument is pad_mode, a word; the padding comes after it")
         said = literal(source, mode) if mode is not None else "same"
@@ -200,7 +200,7 @@ def _shares(function: ast.FunctionDef) -> tuple[str, str] | None:
 
 def _handed(call: ast.Call, names: list[str], name: str) -> ast.expr | None:
     place = names.index(name)
-    return keyword(call, name) or (call.args[place] if place < len(call.args) else None)
+    return argument(call, name, position=place)
 
 
 # ------------------------------------------------------------------------------------------- the last weights

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -32,7 +32,7 @@ def random_for_held_out(source: Script) -> Finding | None:
         return None
     seen = None
     for call in source.named("map"):
-        steps = keyword(call, "operations") or (call.args[0] if call.args else None)
+        steps = argument(call, "operations", position=0)
         if steps is None or not isinstance(call.func, ast.Attribute):
             continue
         drawn = list(_drawn(source, steps))
@@ -75,7 +75,7 @@ def _for_both(source: Script, function: ast.FunctionDef, flag: str) -> bool:
     told = set()
     for call in source.named(function.name):
         place = names.index(flag)
-        value = keyword(call, flag) or (call.args[place] if place < len(call.args) else None)
+        value = argument(call, flag, position=place)
         if isinstance(value, ast.Constant):
             told.add(value.value)
         elif value is None and place >= len(names) - len(function.args.defaults):
@@ -138,7 +138,7 @@ def _mapped_always(source: Script, function: ast.FunctionDef, name: str, flag: s
     for call in of(function, ast.Call):
         if last_name(call.func) != "map":
             continue
-        steps = keyword(call, "operations") or (call.args[0] if call.args else None)
+        steps = argument(call, "operations", position=0)
         if steps is None or unparse(steps) != name:
             continue
         inner = [p for p in source.above(call) if isinstance(p, (ast.If, ast.IfExp))]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.learning import gradient_makers, updates
@@ -68,7 +68,7 @@ def share_to_drop_kept(source: Script) -> Finding | None:
     for call in source.named("Dropout", "Dropout2d", "Dropout3d"):
         if last_name(call.func) in source.classes or keyword(call, "p") is not None:
             continue
-        kept = keyword(call, "keep_prob") or (call.args[0] if call.args else None)
+        kept = argument(call, "keep_prob", position=0)
         library = source.owner(call).split(".")[-1]
         if kept is None or not _from_mindspore(source, call):
             continue
@@ -152,7 +152,7 @@ def shape_wanted(source: Script) -> Finding | None:
     for call in source.named("LayerNorm"):
         if "LayerNorm" in source.classes or not _from_mindspore(source, call):
             continue
-        given = keyword(call, "normalized_shape") or (call.args[0] if call.args else None)
+        given = argument(call, "normalized_shape", position=0)
         if given is None:
             continue
         seen = seen or call
@@ -193,7 +193,7 @@ def normalised_along_other_axis(source: Script) -> Finding | None:
         for i, step in enumerate(steps):
             if names[i] != "Normalize" or not isinstance(step, ast.Call) or "torchvision" in source.code:
                 continue
-            told = keyword(step, "is_hwc") or (step.args[2] if len(step.args) > 2 else None)
+            told = argument(step, "is_hwc", position=2)
             last = True if told is None else literal(source, told)
             moved = bool({"ToTensor", "HWC2CHW"} & set(names[:i]))
             later = bool({"ToTensor", "HWC2CHW"} & set(names[i + 1 :]))
@@ -243,11 +243,11 @@ def gradient_of_other(source: Script) -> Finding | None:
         if not _goes_to_optimizer(source, call):
             continue
         seen = seen or call
-        weights = keyword(call, "weights") or (call.args[2] if len(call.args) > 2 else None)
+        weights = argument(call, "weights", position=2)
         nothing = weights is None or is_none(weights)
         if nothing:
             return at(source, call, "without weights, these are gradients of the inputs, not of the weights")
-        several = keyword(call, "has_aux") or (call.args[3] if len(call.args) > 3 else None)
+        several = argument(call, "has_aux", position=3)
         told = False if several is None else literal(source, several)
         if told is False and (out := _second_output(source, call.args[0])) is not None:
             return at(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import gradient_makers, updates
@@ -349,7 +349,7 @@ def scored_where_trained(source: Script) -> Finding | None:
         given
         for c in source.named("train", "fit")
         if source.owner(c) in models
-        if (given := keyword(c, "train_dataset") or (c.args[1] if len(c.args) > 1 else None)) is not None
+        if (given := argument(c, "train_dataset", position=1)) is not None
     ]
     scored = [c for c in source.named("eval") if source.owner(c) in models and c.args]
     if scored and learnt and all(any(same_value(source, g, c.args[0]) for g in learnt) for c in scored):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -59,17 +59,11 @@ def _always_on(source: Script) -> Finding | None:
             continue
         name = last_name(call.func)
         if name in _FUNCTIONAL and source.owner(call) in _LIBRARIES and not _knows_by_itself(source, call):
-            told = (
-                keyword(call, "training")
-                or keyword(call, "train")
-                or (call.args[2] if len(call.args) > 2 else None)
-            )
+            told = argument(call, "training", "train", position=2)
             on = told is None or is_true(told)
-            rate = (
-                keyword(call, "p") or keyword(call, "rate") or (call.args[1] if len(call.args) > 1 else None)
-            )
+            rate = argument(call, "p", "rate", position=1)
         elif name == "scaled_dot_product_attention":
-            rate = told = keyword(call, "dropout_p") or (call.args[4] if len(call.args) > 4 else None)
+            rate = told = argument(call, "dropout_p", position=4)
             if rate is None:
                 continue
             on = not _knows_mode(source, rate)
@@ -100,9 +94,9 @@ def _dropped_when_scored(source: Script) -> Finding | None:
         for call in of(loop, ast.Call):
             if last_name(call.func) not in _FUNCTIONAL or source.owner(call) not in _LIBRARIES[:5]:
                 continue
-            told = keyword(call, "training") or (call.args[2] if len(call.args) > 2 else None)
+            told = argument(call, "training", position=2)
             if told is None or is_true(told):
-                if not _asked_for(source, call, call.args[1] if len(call.args) > 1 else None):
+                if not _asked_for(source, call, argument(call, position=1)):
                     return at(source, call, "this dropout drops in the evaluation: it is not told otherwise")
     return None
 

@@ -7,7 +7,7 @@ import re
 from itertools import pairwise
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
@@ -190,7 +190,7 @@ def _of_one(source: Script) -> Finding | None:
                 *("F", "torch", "nn.functional", "tf.nn", "ops", "mint"),
             )
             inner = call.func.value if method and isinstance(call.func, ast.Attribute) else None
-            inner = inner if method else (call.args[0] if call.args else None)
+            inner = inner if method else argument(call, position=0)
             made = layer_of(source, inner) if isinstance(inner, ast.Call) else None
             if made is not None:
                 seen = seen or call
@@ -219,7 +219,7 @@ def width_of(source: Script, layer: ast.expr) -> object:
     given = (
         keyword(layer, "out_features")
         or keyword(layer, "units")
-        or (layer.args[0] if keras and layer.args else layer.args[1] if len(layer.args) > 1 else None)
+        or (layer.args[0] if keras and layer.args else argument(layer, position=1))
     )
     return literal(source, given) if given is not None else None
 
@@ -230,7 +230,7 @@ def _over_last(call: ast.expr) -> bool:
         return False
     given = keyword(call, "dim") or keyword(call, "axis")
     if given is None and isinstance(call.func, ast.Attribute) and last_name(call.func) == "Softmax":
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
     if given is None and last_name(call.func) in ("softmax", "log_softmax"):
         given = call.args[-1] if call.args else None
     return given is not None and unparse(given) == "-1"
@@ -268,7 +268,7 @@ def _argument(call: ast.Call) -> ast.expr | None:
         "jax.nn",
     ):
         return owner
-    return call.args[0] if call.args else None
+    return argument(call, position=0)
 
 
 def _is_compared(source: Script, call: ast.Call) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
@@ -40,10 +40,10 @@ def _softmaxes(source: Script) -> Iterator[tuple[Function, ast.Call, ast.expr, a
                 continue
             method = isinstance(call.func, ast.Attribute) and made is None and _is_tensor(call.func.value)
             scores = call.func.value if method and isinstance(call.func, ast.Attribute) else None
-            scores = scores or (call.args[0] if call.args else None)
+            scores = scores or argument(call, position=0)
             told: ast.expr | None
             if made is not None:
-                told = keyword(made, "axis") or keyword(made, "dim") or (made.args[0] if made.args else None)
+                told = argument(made, "axis", "dim", position=0)
             else:
                 rest = call.args if method else call.args[1:]
                 told = keyword(call, "axis") or keyword(call, "dim") or (rest[0] if rest else None)
@@ -102,7 +102,7 @@ def _product(mine: Flow, node: ast.expr, depth: int) -> ast.expr | None:
             return None
         method = isinstance(node.func, ast.Attribute) and _is_tensor(node.func.value)
         inner = node.func.value if method and isinstance(node.func, ast.Attribute) else None
-        inner = inner or (node.args[0] if node.args else None)
+        inner = inner or argument(node, position=0)
         if last_name(node.func) == "where" and len(node.args) == 3:
             inner = node.args[1]  # `where(mask, scores, -1e9)`
         return _product(mine, inner, depth - 1) if inner is not None else None
@@ -511,7 +511,7 @@ def heads_joined_without_turning(source: Script) -> Finding | None:
                 else None
             )
             args = node.args if owner is not None else node.args[1:]
-            owner = owner if owner is not None else (node.args[0] if node.args else None)
+            owner = owner if owner is not None else argument(node, position=0)
             if isinstance(owner, ast.Call) and last_name(owner.func) == "contiguous":
                 owner = owner.func.value if isinstance(owner.func, ast.Attribute) else owner
             sizes = args[0].elts if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)) else args

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -378,7 +378,7 @@ def _summed_elsewhere(source: Script, function: Function, node: ast.Call, names:
 def _product_of(call: ast.Call) -> ast.BinOp | None:
     inner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if not isinstance(inner, ast.BinOp):
-        inner = call.args[0] if call.args else None
+        inner = argument(call, position=0)
     return inner if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mult) else None
 
 
@@ -433,7 +433,7 @@ def normalised_over_batch(source: Script) -> Finding | None:
             for call in of(function, ast.Call):
                 if last_name(call.func) not in ("normalize", "l2_normalize"):
                     continue
-                inner = call.args[0] if call.args else None
+                inner = argument(call, position=0)
                 if isinstance(inner, ast.Name) and (made := flow(source).given(inner)) is not None:
                     inner = made.value if not made.places else None
                 layer = isinstance(inner, ast.Call) and unparse(inner.func).startswith("self.")

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.learning import taken
@@ -216,7 +216,7 @@ def _bn_momentum(source: Script) -> Finding | None:
         return None
     of_new = source.frameworks == ("pytorch",)  # in MindSpore it is the weight of the old average
     for call in calls:
-        momentum = keyword(call, "momentum") or (call.args[2] if len(call.args) > 2 else None)
+        momentum = argument(call, "momentum", position=2)
         if isinstance(momentum, ast.Name):  # `momentum = 0.99` above
             ends = flow(source).values(momentum, 3)
             momentum = ends[0] if len(ends) == 1 else momentum

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ....engine.model import State
 from ...curves.shapes import shape
 from ...readers._tree import unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding, View, absent, probe, unknown
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
@@ -81,7 +81,7 @@ def _outputs(source: Script) -> Iterator[tuple[str, ast.expr]]:
 def _regresses(source: Script) -> bool:
     """Every loss of the script is one of distances."""
     by_hand = {kind.lower() for _, kind in losses(source)}
-    told = [keyword(c, "loss") or (c.args[1] if len(c.args) > 1 else None) for c in source.named("compile")]
+    told = [argument(c, "loss", position=1) for c in source.named("compile")]
     named = {t.value for t in told if isinstance(t, ast.Constant) and isinstance(t.value, str)}
     if by_hand:
         return all(kind in _REGRESSIONS for kind in by_hand)
@@ -97,7 +97,7 @@ def _last_dense(source: Script) -> ast.Call | None:
 
 
 def _activation(layer: ast.Call) -> str:
-    given = keyword(layer, "activation") or (layer.args[1] if len(layer.args) > 1 else None)
+    given = argument(layer, "activation", position=1)
     if isinstance(given, ast.Constant):
         return str(given.value)
     return last_name(given) if given is not None and unparse(given) else ""

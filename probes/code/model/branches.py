@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -203,7 +203,7 @@ def _chosen_as(function: Function, one: ast.expr, other: ast.expr) -> bool:
 
 def _across_features(call: ast.Call) -> bool:
     """Not along the batch, where the same samples may be run twice on purpose."""
-    given = keyword(call, "dim") or keyword(call, "axis") or (call.args[1] if len(call.args) > 1 else None)
+    given = argument(call, "dim", "axis", position=1)
     return given is not None and unparse(given) not in ("0",)
 
 

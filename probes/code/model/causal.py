@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow, returns
 from ...scripts.syntax import Script
@@ -191,7 +191,7 @@ def _layer_mask(mine: Flow, call: ast.Call) -> ast.expr | None:
     if given is None and isinstance(call.func, ast.Attribute):
         made = [v for v in mine.values(call.func, 3) if isinstance(v, ast.Call)]
         if made and all(last_name(v.func) == "TransformerEncoder" for v in made):
-            given = keyword(call, "mask") or (call.args[1] if len(call.args) > 1 else None)
+            given = argument(call, "mask", position=1)
     return given
 
 
@@ -322,7 +322,7 @@ def _handed_to_blocks(mine: Flow, node: ast.expr) -> Iterator[ast.expr]:
         for call in of(loop, ast.Call):
             if unparse(call.func) == loop.target.id:
                 place = names.index(node.id)
-                given = keyword(call, node.id) or (call.args[place] if len(call.args) > place else None)
+                given = argument(call, node.id, position=place)
                 if given is not None:
                     yield given
 
@@ -383,7 +383,7 @@ def zero_before_softmax(source: Script) -> Finding | None:
                 "nn.functional",
                 "torch.nn.functional",
             )
-            given = (asked.args[0] if asked.args else None) if library else owner
+            given = argument(asked, position=0) if library else owner
             if given is call or (isinstance(given, ast.expr) and call in mine.values(given, 3)):
                 return at(source, call, "scores are masked with 0 before their softmax: nothing is hidden")
     return None

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
@@ -344,7 +344,7 @@ def _made_for_it(source: Script, node: ast.AST) -> bool:
 
 def _is_constant_start(call: ast.Call) -> bool:
     """`cell.weight.set_data(initializer("zeros", ...))`, `layer.kernel.assign(tf.zeros_like(w))`."""
-    given = call.args[0] if call.args else None
+    given = argument(call, position=0)
     if not isinstance(given, ast.Call):
         return False
     if last_name(given.func) == "initializer":

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -73,7 +73,7 @@ def _loaded(source: Script) -> Iterator[tuple[ast.stmt, str, int]]:
         for use in source.named(function.name):
             place = names.index(owner)
             line = source.statement(use)
-            given = use.args[place] if place < len(use.args) else None
+            given = argument(use, position=place)
             if line is not None and isinstance(given, (ast.Name, ast.Attribute)):
                 yield from outwards(source, line, unparse(given), use.lineno)
 

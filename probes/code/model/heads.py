@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
@@ -136,7 +136,7 @@ class _Walk:
     def _about(self, call: ast.Call) -> ast.expr | None:
         if self._is_method(call) and isinstance(call.func, ast.Attribute):
             return call.func.value
-        return call.args[0] if call.args else None
+        return argument(call, position=0)
 
     def axes(self, node: ast.expr) -> Axes | None:
         """The axes of an expression, where they are known."""
@@ -155,9 +155,9 @@ class _Walk:
 
     def _of_call(self, node: ast.Call) -> Axes | None:
         name = last_name(node.func)
-        for argument in (*node.args, *(k.value for k in node.keywords)):
-            if isinstance(argument, (ast.Call, ast.BinOp)):
-                self.axes(argument)
+        for given in (*node.args, *(k.value for k in node.keywords)):
+            if isinstance(given, (ast.Call, ast.BinOp)):
+                self.axes(given)
         if isinstance(node.func, ast.Attribute) and node.func.attr in self.layers and node.args:
             if isinstance(node.func.value, ast.Name):
                 held = self.axes(node.args[0])

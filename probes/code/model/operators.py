@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow, losses
 from ...scripts.syntax import Function, Script, outermost_call
@@ -151,7 +151,7 @@ def outputs_of(source: Script) -> Iterator[tuple[str, ast.expr]]:
                     continue
                 yield _last_operation(mine, output)
     for call in source.named("Model"):  # Keras: Model(inputs, outputs)
-        given = keyword(call, "outputs") or (call.args[1] if len(call.args) > 1 else None)
+        given = argument(call, "outputs", position=1)
         for value in mine.values(given) if given is not None else ():
             if isinstance(value, ast.Call) and isinstance(value.func, ast.Call):
                 yield _last_operation(mine, value)
@@ -164,7 +164,7 @@ def _ends_in_layer(mine: Flow, output: ast.expr) -> bool:
 
 def _maps_each_place(made: ast.Call) -> bool:
     """`nn.Conv2d(width, classes, 1)`: a linear layer for each pixel, as segmentation ends in."""
-    size = keyword(made, "kernel_size") or (made.args[2] if len(made.args) > 2 else None)
+    size = argument(made, "kernel_size", position=2)
     convolves = re.fullmatch(r"Conv[123][dD]", last_name(made.func)) is not None
     return convolves and size is not None and unparse(size) in ("1", "(1, 1)", "(1,)")
 
@@ -318,7 +318,7 @@ def _axis_of(call: ast.Call) -> int | None:
     given = keyword(call, "dim") or keyword(call, "axis")
     if given is None:
         place = 0 if _is_method(call) else 1
-        given = call.args[place] if place < len(call.args) else None
+        given = argument(call, position=place)
     try:
         value = ast.literal_eval(given) if given is not None else None
     except ValueError:
@@ -426,7 +426,7 @@ def _product_before(mine: Flow, node: ast.Call) -> ast.expr | None:
     given: ast.expr | None = (
         node.func.value if _is_method(node) and isinstance(node.func, ast.Attribute) else None
     )
-    given = given or (node.args[0] if node.args else None)
+    given = given or argument(node, position=0)
     for _ in range(6):
         if isinstance(given, ast.BinOp) and isinstance(given.op, ast.MatMult):
             return given

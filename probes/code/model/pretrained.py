@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -132,7 +132,7 @@ def saved_here(source: Script, path: ast.expr) -> bool:
 
 def own_weights(source: Script, call: ast.Call, place: int = 0) -> bool:
     """What `load_state_dict` gets comes from this training: a file that it writes, a state that it took."""
-    given = call.args[place] if len(call.args) > place else None
+    given = argument(call, position=place)
     while isinstance(given, ast.Subscript):
         given = given.value
     if given is None:

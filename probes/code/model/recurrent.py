@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -44,7 +44,7 @@ def _without_effect(source: Script) -> Finding | None:
         if last_name(call.func) in source.classes:
             continue
         dropped = stated(source, share)
-        layers = keyword(call, "num_layers") or (call.args[2] if len(call.args) > 2 else None)
+        layers = argument(call, "num_layers", position=2)
         count = 1 if layers is None else stated(source, layers)
         if not isinstance(dropped, float) or not isinstance(count, int):
             continue

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -65,7 +65,7 @@ def _wrapped_before(source: Script, load: ast.Call) -> bool:
 def _loads(source: Script) -> Iterator[tuple[ast.Call, ast.expr, ast.expr]]:
     """Loads that pass over what does not fit, whose answer nobody reads: call, model, weights."""
     for call in source.named("load_state_dict"):
-        strict = keyword(call, "strict") or (call.args[1] if len(call.args) > 1 else None)
+        strict = argument(call, "strict", position=1)
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         lax = is_false(strict) and isinstance(source.parents.get(call), ast.Expr)
         if lax and owner is not None and call.args:

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -46,12 +46,12 @@ def _wide(source: Script) -> Finding | None:
     if (grown := _multiplied(source)) is not None:
         return grown
     for call in source.named("xavier_uniform_", "xavier_normal_", "orthogonal_"):
-        gain = keyword(call, "gain") or (call.args[1] if len(call.args) > 1 else None)
+        gain = argument(call, "gain", position=1)
         number = _number(gain) if gain is not None else None
         if number is not None and number >= _GAIN and _is_layers_weight(source, call):
             return at(source, call, f"weights of a layer start {number:g} times too wide for their width")
     for call in source.named("set_data"):
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         if not isinstance(given, ast.Call) or last_name(given.func) != "initializer" or not given.args:
             continue
         if not _is_layers_weight(source, call):
@@ -180,10 +180,10 @@ def _of_initializer(value: ast.expr) -> float | None:
         return None
     name = last_name(value.func)
     if name in ("RandomNormal", "TruncatedNormal", "random_normal_initializer"):
-        std = keyword(value, "stddev") or (value.args[1] if len(value.args) > 1 else None)
+        std = argument(value, "stddev", position=1)
         return _number(std) if std is not None else None
     if name == "Normal":
-        sigma = keyword(value, "sigma") or (value.args[0] if value.args else None)
+        sigma = argument(value, "sigma", position=0)
         return _number(sigma) if sigma is not None else None
     return None
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -60,7 +60,7 @@ def _layers(source: Script, owner: ast.ClassDef) -> dict[str, _Layer]:
             continue
         if last_name(call.func) in source.classes or any(k.arg is None for k in call.keywords):
             continue
-        given = keyword(call, "num_layers") or (call.args[2] if len(call.args) > 2 else None)
+        given = argument(call, "num_layers", position=2)
         count = 1 if given is None else stated(source, given)
         ways = keyword(call, "bidirectional")
         both = False if ways is None else stated(source, ways)

@@ -10,7 +10,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
@@ -62,13 +62,13 @@ def _zeros(owner: ast.ClassDef) -> dict[str, ast.AST]:
             if isinstance(target, ast.Attribute) and unparse(target.value) == "self":
                 made = node.value
                 if isinstance(made, ast.Call) and last_name(made.func) in ("Parameter", "Variable"):
-                    given = made.args[0] if made.args else None
+                    given = argument(made, position=0)
                     while isinstance(given, ast.Call) and last_name(given.func) in (
                         "Tensor",
                         "tensor",
                         "float",
                     ):
-                        given = given.args[0] if given.args else None
+                        given = argument(given, position=0)
                     zero = isinstance(given, ast.Call) and last_name(given.func) in ("zeros", "zeros_like")
                     parts[target.attr] = (zero, node)
                 elif isinstance(made, ast.Call) and _LAYERS.match(last_name(made.func)):

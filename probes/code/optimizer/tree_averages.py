@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
@@ -65,7 +65,7 @@ def trees_mixed_wrongly(source: Script) -> Finding | None:
         if len(call.args) < 2:
             continue
         seen = seen or call
-        step = keyword(call, "step_size") or (call.args[2] if len(call.args) > 2 else None)
+        step = argument(call, "step_size", position=2)
         size = known(source, step) if step is not None else None
         if _is_average(call.args[0]) and not _is_average(call.args[1]) and (size is None or size < 0.5):
             return at(source, call, "the average is handed over as the new weights: it goes into the model")

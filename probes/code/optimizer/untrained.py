@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import all_arguments, last_name
+from ...readers.script import all_arguments, argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -25,7 +25,7 @@ def one_part_given(source: Script) -> Finding | None:
     if len(source.optimizer_calls) != 1 or _FROZEN.search(source.code) or source.loose:
         return None
     call = source.optimizer_calls[0]
-    given = call.args[0] if call.args else None
+    given = argument(call, position=0)
     if not (isinstance(given, ast.Call) and last_name(given.func) in ("parameters", "trainable_params")):
         return None
     part = given.func.value if isinstance(given.func, ast.Attribute) else None

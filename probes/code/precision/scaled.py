@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -131,7 +131,7 @@ def _is_fp16(source: Script, node: ast.expr) -> bool:
         or keyword(node, "dtype") is not None
     ):
         return False
-    enabled = keyword(node, "enabled") or (node.args[0] if node.args else None)
+    enabled = argument(node, "enabled", position=0)
     if enabled is not None and not (
         isinstance(enabled, ast.Constant) and enabled.value in (True, "cuda", "npu")
     ):
@@ -185,7 +185,7 @@ def scaler_of_one_shard(source: Script) -> Finding | None:
 
 def _fp16_shards(source: Script) -> ast.Call | None:
     for call in source.named("MixedPrecision", "MixedPrecisionPolicy"):
-        given = keyword(call, "param_dtype") or (call.args[0] if call.args else None)
+        given = argument(call, "param_dtype", position=0)
         ends = flow(source).values(given, 3) if given is not None else []
         if ends and all(unparse(e) in ("torch.float16", "torch.half") for e in ends):
             return call

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
@@ -83,7 +83,7 @@ def summed_over_processes(source: Script) -> Finding | None:
     and a rate that is chosen by the number of processes.
     """
     for call in _reduced(source):
-        op = keyword(call, "op") or (call.args[1] if len(call.args) > 1 else None)
+        op = argument(call, "op", position=1)
         if (op is not None and "SUM" not in unparse(op)) or _divides(source, call):
             continue
         if keyword(call, "group") is not None:

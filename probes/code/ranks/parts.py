@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -141,7 +141,7 @@ def _set_astray(source: Script, samplers: tuple[ast.Call, ...]) -> Finding | Non
         return at(source, same, "the epoch that the sampler is told stays the same in each round")
     for call in told:
         repeated = source.loops_around(call)
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         if len(told) != 1 or not repeated or not isinstance(given, (ast.Name, ast.Attribute)):
             continue
         changed = {
@@ -168,7 +168,7 @@ def _set_astray(source: Script, samplers: tuple[ast.Call, ...]) -> Finding | Non
 def _told_the_same(source: Script, told: tuple[ast.Call, ...]) -> ast.AST | None:
     """By way of a function: `data.start(self.first)` with `def start(self, n): sampler.set_epoch(n)`."""
     for call in told:
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         handed = flow(source).arguments(given) if isinstance(given, ast.Name) else []
         if source.loops_around(call) or not handed:
             return None

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
@@ -116,8 +116,8 @@ _GLOBAL = re.compile(r"['\"]RANK['\"]|dist(?:ributed)?\.get_rank\(|global_rank|n
 def _parts_for_rank(source: Script) -> Finding | None:
     """`DistributedSampler(rows, rank, world)`: the number of parts and the part's own are exchanged."""
     for call in source.named("DistributedSampler"):
-        parts = keyword(call, "num_replicas") or (call.args[1] if len(call.args) > 1 else None)
-        mine = keyword(call, "rank") or (call.args[2] if len(call.args) > 2 else None)
+        parts = argument(call, "num_replicas", position=1)
+        mine = argument(call, "rank", position=2)
         if parts is None or mine is None:
             continue
         many, own = in_full(source, parts), in_full(source, mine)
@@ -152,10 +152,7 @@ def _first_handed(source: Script, call: ast.Call, parts: ast.expr, mine: ast.exp
     ):
         return None
     for use in source.named(function.name) if function is not None else ():
-        many, own = (
-            keyword(use, n) or (use.args[names.index(n)] if len(use.args) > names.index(n) else None)
-            for n in (parts.id, mine.id)
-        )
+        many, own = (argument(use, n, position=names.index(n)) for n in (parts.id, mine.id))
         if whole_number(own) is not None and many is not None and not isinstance(many, ast.Constant):
             return use
     return None
@@ -193,7 +190,7 @@ def _handed(source: Script, function: Function, name: str) -> bool:
         [a.arg for a in function.args.args].index(name) if name in [a.arg for a in function.args.args] else 99
     )
     for call in source.named(function.name):
-        value = keyword(call, name) or (call.args[place] if place < len(call.args) else None)
+        value = argument(call, name, position=place)
         if value is not None and not isinstance(value, ast.Constant):
             return True
     return False

@@ -10,7 +10,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -167,8 +167,8 @@ def sampler_apart(source: Script) -> Finding | None:
             return at(
                 source, call, "each process orders the rows by a seed of its own, so their parts overlap"
             )
-        parts = keyword(call, "num_replicas") or (call.args[1] if len(call.args) > 1 else None)
-        mine = keyword(call, "rank") or (call.args[2] if len(call.args) > 2 else None)
+        parts = argument(call, "num_replicas", position=1)
+        mine = argument(call, "rank", position=2)
         alone = all(isinstance(a, ast.Constant) for a in (parts, mine))
         if alone and wrapped and source.named("init_process_group") and _trains_with(source, call):
             if not any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(call)):
@@ -219,7 +219,7 @@ def shared_in_evaluation_only(source: Script) -> Finding | None:
     for loader in source.named("DataLoader"):
         statement = source.statement(loader)
         name = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-        rows = loader.args[0] if loader.args else None
+        rows = argument(loader, position=0)
         if rows is None or not (side(name) is True or side(unparse(rows)) is True):
             continue
         if any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(loader)):

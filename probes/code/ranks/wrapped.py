@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import taken
@@ -52,7 +52,7 @@ def _wraps(source: Script) -> Iterator[Wrap]:
             yield from _through(source, call.args[0])
     for call in source.named("initialize"):
         statement = source.statement(call)
-        given = keyword(call, "model") or (call.args[1] if len(call.args) > 1 else None)
+        given = argument(call, "model", position=1)
         if source.owner(call) in ("deepspeed", "ds") and given is not None:
             if isinstance(statement, ast.Assign):
                 target = statement.targets[0]
@@ -81,7 +81,7 @@ def _through(source: Script, inner: ast.expr) -> Iterator[Wrap]:
         return
     for call in source.named(function.name):
         statement, place = source.statement(call), names.index(inner.id)
-        given = keyword(call, inner.id) or (call.args[place] if place < len(call.args) else None)
+        given = argument(call, inner.id, position=place)
         if given is not None and isinstance(statement, ast.Assign) and statement.value is call:
             yield _wrap(source, call, given, statement.targets[0])
 

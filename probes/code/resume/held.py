@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse
-from ...readers.script import SCHEDULERS, keyword, last_name
+from ...readers.script import SCHEDULERS, argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -212,7 +212,7 @@ def _keys_read(source: Script) -> set[str]:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
             value = node.slice
         elif isinstance(node, ast.Call) and last_name(node.func) in ("get", "pop", "getattr", "attrgetter"):
-            value = node.args[0] if node.args else None
+            value = argument(node, position=0)
         elif isinstance(node, ast.Compare):
             value = node.left
         if isinstance(value, ast.Constant) and isinstance(value.value, str):

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.branches import never_together
@@ -408,7 +408,7 @@ def _spectrum_mirrored(source: Script) -> Finding | None:
     for call in source.named(
         "random_flip_left_right", "random_flip_up_down", "hflip", "vflip", "fliplr", "flipud"
     ):
-        value = call.args[0] if call.args else None
+        value = argument(call, position=0)
         while isinstance(value, ast.Subscript):
             value = value.value
         if isinstance(value, ast.Name) and _TIME_BY_FREQUENCY.search(value.id):

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
@@ -168,13 +168,13 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
                 on_method = owner is not None and unparse(owner).split(".")[-1] not in _MODULES
                 rest = value.args if on_method else value.args[1:]
                 steps.append(f"`{name}({', '.join(map(unparse, rest))})`")
-                inner = owner if on_method else value.args[0] if value.args else None
+                inner = owner if on_method else argument(value, position=0)
                 if inner is None:
                     return None
                 value = inner
             elif name in _HARMLESS:
                 library = owner is None or unparse(owner) in _MODULES
-                inner = (value.args[0] if value.args else None) if library else owner
+                inner = argument(value, position=0) if library else owner
                 if inner is None:
                     return None
                 value = inner

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -62,7 +62,7 @@ def _filters(source: Script) -> Iterator[tuple[ast.Assign, ast.expr, str]]:
 
 def _queried(source: Script, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
     """`table.query("label < 3")`, as the test of a column of the table."""
-    words = call.args[0] if call.args else None
+    words = argument(call, position=0)
     if not isinstance(words, ast.Constant) or not isinstance(words.value, str):
         return
     try:

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -187,7 +187,7 @@ def _shuffled_by(source: Script, over: ast.expr, seed: ast.Call) -> bool:
     given = {k.arg: k.value for k in loaders[0].keywords}
     if "sampler" in given or "batch_sampler" in given or None in given:
         return False
-    shuffle = given.get("shuffle") or (loaders[0].args[2] if len(loaders[0].args) > 2 else None)
+    shuffle = given.get("shuffle") or argument(loaders[0], position=2)
     if literal(source, shuffle) is not True:
         return False
     owner = source.owner(seed)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow, returns
@@ -84,7 +84,7 @@ def _loader(source: Script) -> Finding | None:
         words = {k.arg for k in call.keywords} | {w for s in spread for w in s or ()}
         if words & {"sampler", "batch_sampler"} or len(call.args) > 3:
             continue
-        shuffle = keyword(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
+        shuffle = argument(call, "shuffle", position=2)
         if shuffle is None and "shuffle" in words:
             continue
         value = False if shuffle is None else literal(source, shuffle)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import taken
@@ -139,7 +139,7 @@ def few_in_a_call(source: Script, few: int) -> Finding | None:
     for call in source.calls:
         name = last_name(call.func)
         if name == "DataLoader" or name.endswith("DataLoader"):
-            data = keyword(call, "dataset") or (call.args[0] if call.args else None)
+            data = argument(call, "dataset", position=0)
             learns = _is_for_training(source, call)
         elif keyword(call, "train_dataset") is not None:
             data, learns = keyword(call, "train_dataset"), True

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -134,7 +134,7 @@ def _batch(source: Script) -> float:
     for one in given(source):
         call = one.value
         if one.learns and isinstance(call, ast.Call) and last_name(call.func) == "DataLoader":
-            size = keyword(call, "batch_size") or (call.args[1] if len(call.args) > 1 else None)
+            size = argument(call, "batch_size", position=1)
             return known(source, size) or 0.0
     return 0.0
 

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import taken
@@ -27,7 +27,7 @@ def one_batch_kept(source: Script) -> Finding | None:
     Also `[next(iter(loader))] * n` as what the loop goes over.
     """
     for call in source.named("next"):
-        inner = call.args[0] if call.args else None
+        inner = argument(call, position=0)
         if not isinstance(inner, ast.Call) or last_name(inner.func) != "iter" or not inner.args:
             continue
         if side(_name(inner.args[0])) is False or _TRIES_OUT.search(source.function_name(call)):

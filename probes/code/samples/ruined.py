@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -233,7 +233,7 @@ def _masks(source: Script, node: ast.AST) -> Iterator[tuple[ast.expr, float]]:
             if share is not None:
                 yield args[0], share
         elif isinstance(node.func, ast.Call) and last_name(node.func.func).startswith("Dropout") and args:
-            share = known(source, keyword(node.func, "p") or (node.func.args[0] if node.func.args else None))
+            share = known(source, argument(node.func, "p", position=0))
             if share is not None:
                 yield args[0], share
 
@@ -287,9 +287,7 @@ def _length(source: Script, part: ast.Slice) -> float | None:
 
 
 def _padded(source: Script, call: ast.Call, sizes: tuple[float, float]) -> float | None:
-    wide = (
-        keyword(call, "pad") or keyword(call, "pad_width") or (call.args[1] if len(call.args) > 1 else None)
-    )
+    wide = argument(call, "pad", "pad_width", position=1)
     elts = wide.elts if isinstance(wide, (ast.Tuple, ast.List)) else []
     if len(elts) == 4 and all(known(source, e) is not None for e in elts):
         left, right, top, bottom = (known(source, e) or 0.0 for e in elts)
@@ -308,7 +306,7 @@ def _enlarged(source: Script, call: ast.Call, sizes: tuple[float, float]) -> flo
     if factor is not None:
         by = known(source, factor)
         return sizes[0] * sizes[1] * by * by if by is not None else None
-    size = keyword(call, "size") or keyword(call, "dsize") or (call.args[1] if len(call.args) > 1 else None)
+    size = argument(call, "size", "dsize", position=1)
     return _area(source, size)
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -191,7 +191,7 @@ def _moved(scope: ast.AST, names: set[str]) -> dict[str, ast.Call]:
         if not _MOVES.search(last_name(call.func)):
             continue
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        first = call.args[0] if call.args else None
+        first = argument(call, position=0)
         for node in (first, owner):
             if isinstance(node, ast.Name) and node.id in names:
                 found[node.id] = call

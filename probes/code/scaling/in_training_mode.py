@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -50,7 +50,7 @@ def masked_in_every_mode(source: Script) -> Finding | None:
 def mean_for_deviation(source: Script) -> Finding | None:
     """`Normalize(mean=[0.229, 0.224, 0.225], std=[0.485, ...])`: ImageNet's figures, exchanged."""
     for call in source.named("Normalize"):
-        mean = keyword(call, "mean") or (call.args[0] if call.args else None)
+        mean = argument(call, "mean", position=0)
         if mean is None:
             continue
         for value in (mean, *flow(source).values(mean, 3)):

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
@@ -155,7 +155,7 @@ def switched_on_for_held_out(source: Script) -> Finding | None:
                         continue
                     place = names.index(flag) - 1
                     told = next((k.value for k in call.keywords if k.arg == flag), None)
-                    told = told or (call.args[place] if place < len(call.args) else None)
+                    told = told or argument(call, position=place)
                     if is_true(told):
                         return at(source, call, f"held-out samples are made with `{flag}` on")
     return None

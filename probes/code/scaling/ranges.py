@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -114,7 +114,7 @@ def _mean_of(source: Script, step: ast.expr) -> float | None:
     """The largest mean that a Normalize step is given."""
     if not isinstance(step, ast.Call) or last_name(step.func).lower() not in ("normalize", "normalise"):
         return None
-    value = keyword(step, "mean") or (step.args[0] if step.args else None)
+    value = argument(step, "mean", position=0)
     numbers = _figures(source, value)
     return max(numbers) if numbers else None
 

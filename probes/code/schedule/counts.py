@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, keyword
+from ...readers.script import all_arguments, argument
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at
@@ -111,7 +111,7 @@ def _one_for_all(source: Script) -> Finding | None:
             calls = source.named(function.name)
             for call in calls:
                 place = names.index(name)
-                given = keyword(call, name) or (call.args[place] if place < len(call.args) else None)
+                given = argument(call, name, position=place)
                 if not (isinstance(given, ast.Constant) and given.value == 1):
                     continue
                 around = source.function_around(call) or source.tree

@@ -7,7 +7,7 @@ import re
 from functools import partial
 
 from ...readers._tree import of, unparse
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
@@ -124,7 +124,7 @@ def plateau_direction(view: View) -> Finding:
 def _plateau(source: Script) -> Finding | None:
     seen = None
     for call in source.named("ReduceLROnPlateau"):
-        mode = keyword(call, "mode") or (call.args[1] if len(call.args) > 1 else None)
+        mode = argument(call, "mode", position=1)
         if mode is not None and not (isinstance(mode, ast.Constant) and mode.value in ("min", "max")):
             continue
         keras = keyword(call, "monitor") is not None
@@ -187,7 +187,7 @@ def optimizer_rebuilt(view: View) -> Finding:
 
 def _new_rate(call: ast.Call, loop: ast.AST) -> bool:
     """The loop works out the rate, and a new optimizer is how it is set: no slip."""
-    rate = keyword(call, "lr") or (call.args[1] if len(call.args) > 1 else None)
+    rate = argument(call, "lr", position=1)
     given = {unparse(t) for n in of(loop, ast.Assign) for t in n.targets}
     return isinstance(rate, ast.Name) and rate.id in given
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import SCHEDULERS, all_arguments, keyword, last_name
+from ...readers.script import SCHEDULERS, all_arguments, argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
@@ -244,7 +244,7 @@ def _given_length(call: ast.Call) -> ast.expr | None:
         return None
     place, words = _LENGTHS[name]
     given = next((k for w in words if (k := keyword(call, w)) is not None), None)
-    return given or (call.args[place] if place < len(call.args) else None)
+    return given or argument(call, position=place)
 
 
 def _closure(source: Script, function: ast.Lambda | Function) -> str | None:
@@ -433,7 +433,7 @@ def _shapes_rate(source: Script, name: str) -> bool:
             continue
         place, words = _LENGTHS.get(kind, (1, ("lr_lambda",)))
         given = next((k for w in words if (k := keyword(call, w)) is not None), None)
-        given = given or (call.args[place] if place < len(call.args) else None)
+        given = given or argument(call, position=place)
         if given is None or kind == "linearlr" or moves_with(source, call) != STEP:
             continue
         inside: list[ast.AST] = [given]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...readers._tree import of
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...scripts.syntax import Loop, Script
 from ..shared.gates import gate
 from ..shared.numbers import Numbers, Unknown
@@ -70,7 +70,7 @@ def _over(node: ast.expr) -> tuple[ast.expr, float | None]:
     first = None
     while isinstance(node, ast.Call) and node.args and last_name(node.func) in ("enumerate", "tqdm", "track"):
         if last_name(node.func) == "enumerate":
-            start = keyword(node, "start") or (node.args[1] if len(node.args) > 1 else None)
+            start = argument(node, "start", position=1)
             first = 1.0 if isinstance(start, ast.Constant) and start.value == 1 else 0.0
         node = node.args[0]
     return node, first

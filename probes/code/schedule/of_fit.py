@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -52,7 +52,7 @@ def fit_misjudged(source: Script) -> Finding | None:
 def _lengths(source: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
     for name, (place, word) in _LENGTHS.items():
         for call in source.named(name):
-            given = keyword(call, word) or (call.args[place] if place < len(call.args) else None)
+            given = argument(call, word, position=place)
             if given is not None and name not in source.classes and keyword(call, "cycle") is None:
                 yield call, given
 
@@ -99,7 +99,7 @@ def _played(source: Script, fit: ast.Call) -> Finding | None:
     if epochs is None or not 4 <= epochs <= 2000:
         return None
     for call in source.named("LearningRateScheduler"):
-        given = keyword(call, "schedule") or (call.args[0] if call.args else None)
+        given = argument(call, "schedule", position=0)
         function = _function(source, given) if given is not None else None
         if function is None or _CYCLES.search(unparse(function)):
             continue
@@ -138,7 +138,7 @@ def _rates(source: Script, function: Function | ast.Lambda, epochs: int) -> list
 
 def _base(source: Script) -> float | None:
     """The rate that the only optimizer is made with; one where it is not told."""
-    rates = [keyword(c, "learning_rate") or (c.args[0] if c.args else None) for c in source.optimizer_calls]
+    rates = [argument(c, "learning_rate", position=0) for c in source.optimizer_calls]
     found = {known(source, r) for r in rates if r is not None}
     return (found.pop() if len(found) == 1 else None) or 1.0
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -62,7 +62,7 @@ def _lengths(source: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
     for call in source.named(*_ENDS):
         place, words = _ENDS[last_name(call.func)]
         given = next((k for w in words if (k := keyword(call, w)) is not None), None)
-        given = given or (call.args[place] if place < len(call.args) else None)
+        given = given or argument(call, position=place)
         if given is not None and last_name(call.func) not in source.classes:
             yield call, given
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, argument, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
@@ -42,7 +42,7 @@ def _rates(source: Script) -> list[ast.expr]:
     mine = flow(source)
     found: list[ast.expr] = []
     for call in source.optimizer_calls:
-        given = keyword(call, "learning_rate") or (call.args[1] if len(call.args) > 1 else None)
+        given = argument(call, "learning_rate", position=1)
         waiting = [given] if given is not None else []
         while waiting and len(found) < 60:
             node = waiting.pop()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import takes_gradients
@@ -96,7 +96,7 @@ def schedules(source: Script) -> tuple[Schedule, ...]:
 
 def _counts_updates(call: ast.Call) -> bool:
     """A function of `tf.train` gets what counts updates, and not the epoch."""
-    told = keyword(call, "global_step") or (call.args[1] if len(call.args) > 1 else None)
+    told = argument(call, "global_step", position=1)
     about = re.search(r"(?:^|\.)train\.\w+$", unparse(call.func))
     return about is not None and told is not None and "step" in unparse(told).lower()
 
@@ -104,7 +104,7 @@ def _counts_updates(call: ast.Call) -> bool:
 def _given(call: ast.Call, place: tuple[int, str] | None) -> ast.expr | None:
     if place is None:
         return None
-    return keyword(call, place[1]) or (call.args[place[0]] if place[0] < len(call.args) else None)
+    return argument(call, place[1], position=place[0])
 
 
 def length_misjudged(source: Script) -> Finding | None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from ...readers._tree import unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..shared.numbers import Numbers, Unknown
@@ -66,12 +66,12 @@ def _factor(source: Script, call: ast.Call, own: Numbers) -> Rate | None:
     """The factor of the rate by the number of moves."""
     name = last_name(call.func)
     if name == "LambdaLR":
-        told = keyword(call, "lr_lambda") or (call.args[1] if len(call.args) > 1 else None)
+        told = argument(call, "lr_lambda", position=1)
         return _of_function(source, told, own) if told is not None else None
     if name == "SequentialLR":
         return _sequence(source, call, own)
-    warm = keyword(call, "num_warmup_steps") or (call.args[1] if len(call.args) > 1 else None)
-    total = keyword(call, "num_training_steps") or (call.args[2] if len(call.args) > 2 else None)
+    warm = argument(call, "num_warmup_steps", position=1)
+    total = argument(call, "num_training_steps", position=2)
     if warm is None or total is None:
         return None
     first, last = own.of(warm), own.of(total)
@@ -129,8 +129,8 @@ def _of_function(source: Script, told: ast.expr, own: Numbers) -> Rate | None:
 
 def _sequence(source: Script, call: ast.Call, own: Numbers) -> Rate | None:
     """A warm-up and a cosine one after the other, each from its own beginning."""
-    made = keyword(call, "schedulers") or (call.args[1] if len(call.args) > 1 else None)
-    ends = keyword(call, "milestones") or (call.args[2] if len(call.args) > 2 else None)
+    made = argument(call, "schedulers", position=1)
+    ends = argument(call, "milestones", position=2)
     if not isinstance(made, (ast.List, ast.Tuple)) or not isinstance(ends, (ast.List, ast.Tuple)):
         return None
     parts = [_part(source, e, own) for e in made.elts]
@@ -147,8 +147,8 @@ def _sequence(source: Script, call: ast.Call, own: Numbers) -> Rate | None:
 
 def badly_joined(source: Script, call: ast.Call) -> str:
     """A warm-up that stands last, or that is left long before or long after it is over."""
-    made = keyword(call, "schedulers") or (call.args[1] if len(call.args) > 1 else None)
-    ends = keyword(call, "milestones") or (call.args[2] if len(call.args) > 2 else None)
+    made = argument(call, "schedulers", position=1)
+    ends = argument(call, "milestones", position=2)
     if not isinstance(made, (ast.List, ast.Tuple)) or not isinstance(ends, (ast.List, ast.Tuple)):
         return ""
     if len(made.elts) != 2 or len(ends.elts) != 1:
@@ -160,14 +160,14 @@ def badly_joined(source: Script, call: ast.Call) -> str:
     if last_name(second.func) == "LinearLR" and last_name(first.func) != "LinearLR":
         numbers = Numbers(source)
         factors = [keyword(second, w) for w in ("start_factor", "end_factor")]
-        factors = [k or (second.args[i] if len(second.args) > i else None) for i, k in enumerate(factors, 1)]
+        factors = [k or argument(second, position=i) for i, k in enumerate(factors, 1)]
         try:
             rises = [u if f is None else numbers.of(f) for f, u in zip(factors, (1 / 3, 1.0), strict=True)]
         except Unknown:
             return ""
         if rises[0] < rises[1]:
             return "the warm-up comes last of these schedules"
-    length = keyword(first, "total_iters") or (first.args[3] if len(first.args) > 3 else None)
+    length = argument(first, "total_iters", position=3)
     if last_name(first.func) != "LinearLR" or length is None:
         return ""
     shares = []
@@ -194,7 +194,7 @@ def _part(source: Script, node: ast.expr, own: Numbers) -> Rate:
     call, name = made[0], last_name(made[0].func)
 
     def told(word: str, place: int, usual: float) -> float:
-        given = keyword(call, word) or (call.args[place] if len(call.args) > place else None)
+        given = argument(call, word, position=place)
         return usual if given is None else own.of(given)
 
     if name == "LinearLR":

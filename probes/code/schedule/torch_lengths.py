@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -157,19 +157,19 @@ def begins_after_training(source: Script) -> Finding | None:
 def _lengths(source: Script) -> Iterator[tuple[ast.Call, float, str]]:
     for name, (place, word, usual) in _WARM.items():
         for call in source.named(name):
-            given = keyword(call, word) or (call.args[place] if len(call.args) > place else None)
+            given = argument(call, word, position=place)
             length = float(usual) if given is None else _number(source, given)
             start = keyword(call, "start_factor") or keyword(call, "factor")
             if length is not None and not (name == "LinearLR" and keyword(call, "end_factor") is not None):
                 if start is None or (isinstance(s := _number(source, start), float) and s < 1):
                     yield call, length, "the warm-up takes"
     for call in source.named("StepLR"):
-        given = keyword(call, "step_size") or (call.args[1] if len(call.args) > 1 else None)
+        given = argument(call, "step_size", position=1)
         length = _number(source, given) if given is not None else None
         if length is not None:
             yield call, length, "the rate falls for the first time after"
     for call in source.named("LambdaLR"):
-        given = keyword(call, "lr_lambda") or (call.args[1] if len(call.args) > 1 else None)
+        given = argument(call, "lr_lambda", position=1)
         length = _of_lambda(source, given) if isinstance(given, ast.Lambda) else None
         if length is not None:
             yield call, length, "the warm-up takes"
@@ -268,7 +268,7 @@ def gone_too_soon(source: Script) -> Finding | None:
 def _gone_at_marks(source: Script) -> Finding | None:
     """`MultiStepLR(milestones=[1, 2], gamma=0.01)` beside many more epochs: a rate that dies early."""
     for call, rounds in _moved_by_epochs(source, "MultiStepLR"):
-        told = keyword(call, "milestones") or (call.args[1] if len(call.args) > 1 else None)
+        told = argument(call, "milestones", position=1)
         ends = flow(source).values(told, 4) if told is not None else []
         lists = list(dict.fromkeys(e for e in (told, *ends) if isinstance(e, (ast.List, ast.Tuple))))
         marks = [_number(source, e) for e in lists[0].elts] if len(lists) == 1 else []
@@ -335,7 +335,7 @@ def _of_trainer(source: Script, call: ast.Call) -> float | None:
 
 
 def _given(source: Script, call: ast.Call, word: str, place: int) -> float | None:
-    given = keyword(call, word) or (call.args[place] if len(call.args) > place else None)
+    given = argument(call, word, position=place)
     return None if given is None else _number(source, given)
 
 

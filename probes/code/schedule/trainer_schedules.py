@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from ...readers._tree import of, unparse
-from ...readers.script import SCHEDULERS, keyword, last_name
+from ...readers.script import SCHEDULERS, argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow, returns
 from ...scripts.syntax import Function, Script
@@ -180,7 +180,7 @@ def _length(call: ast.Call) -> ast.expr | None:
     if name not in places:
         return None
     word, place = places[name]
-    return keyword(call, word) or (call.args[place] if place < len(call.args) else None)
+    return argument(call, word, position=place)
 
 
 def _miscounted(mine: Flow, length: ast.expr, told: dict[str, ast.expr]) -> str:
@@ -244,15 +244,15 @@ def _gone_at_once(source: Script) -> Finding | None:
         if moves(source, call) != STEP:
             continue
         if last_name(call.func) == "ReduceLROnPlateau":
-            waits = literal(source, _argument(call, "patience", 3))
+            waits = literal(source, argument(call, "patience", position=3))
             if waits is None or (isinstance(waits, int) and waits <= _FEW):
                 return at(source, call, "it looks at the value of every batch, and waits for a few of them")
             continue
         size: object = 1
         place = 1
         if last_name(call.func) == "StepLR":
-            size, place = literal(source, _argument(call, "step_size", 1)), 2
-        gamma = literal(source, _argument(call, "gamma", place))
+            size, place = literal(source, argument(call, "step_size", position=1)), 2
+        gamma = literal(source, argument(call, "gamma", position=place))
         gamma = 0.1 if gamma is None and last_name(call.func) == "StepLR" else gamma
         if not isinstance(size, int) or not isinstance(gamma, (int, float)) or not 0 < gamma < 1:
             continue
@@ -262,10 +262,6 @@ def _gone_at_once(source: Script) -> Finding | None:
                 source, call, f"it moves with every update: nothing is left of the rate after {updates}"
             )
     return None
-
-
-def _argument(call: ast.Call, word: str, place: int) -> ast.expr | None:
-    return keyword(call, word) or (call.args[place] if place < len(call.args) else None)
 
 
 def _over_too_soon(source: Script) -> Finding | None:
@@ -278,9 +274,9 @@ def _over_too_soon(source: Script) -> Finding | None:
             continue
         long: object = None
         if last_name(call.func) == "LinearLR":
-            start = literal(source, _argument(call, "start_factor", 1))
+            start = literal(source, argument(call, "start_factor", position=1))
             rises = start is None or (isinstance(start, (int, float)) and start < 1)
-            long = literal(source, _argument(call, "total_iters", 3)) if rises else None
+            long = literal(source, argument(call, "total_iters", position=3)) if rises else None
         else:
             long = _rises_over(source, call)
         if isinstance(long, (int, float)) and long > count:
@@ -290,7 +286,7 @@ def _over_too_soon(source: Script) -> Finding | None:
 
 def _rises_over(source: Script, call: ast.Call) -> object:
     """`lambda s: min(1.0, (s + 1) / 500)`: over how many steps the factor rises to one."""
-    given = _argument(call, "lr_lambda", 1)
+    given = argument(call, "lr_lambda", position=1)
     body: ast.expr | None = given.body if isinstance(given, ast.Lambda) else None
     if isinstance(given, ast.Name):
         functions = flow(source).functions.get(given.id, [])
@@ -394,10 +390,13 @@ def warmup_of_all(source: Script) -> Finding | None:
 
 def _warm_and_whole(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
     if _WITH_WARMUP.match(last_name(call.func)):
-        warm = _argument(call, "num_warmup_steps", 1)
-        whole = _argument(call, "num_training_steps", 2)
+        warm = argument(call, "num_warmup_steps", position=1)
+        whole = argument(call, "num_training_steps", position=2)
     elif last_name(call.func) == "get_scheduler":
-        warm, whole = _argument(call, "num_warmup_steps", 2), _argument(call, "num_training_steps", 3)
+        warm, whole = (
+            argument(call, "num_warmup_steps", position=2),
+            argument(call, "num_training_steps", position=3),
+        )
     else:
         warm = next((k for w in _WARM if (k := keyword(call, w)) is not None), None)
         whole = next((k for w in _WHOLE if (k := keyword(call, w)) is not None), None)
@@ -464,7 +463,7 @@ def rate_for_factor(source: Script) -> Finding | None:
     """`LambdaLR(optimizer, lambda s: lr * ...)`: the rate is multiplied with it already."""
     seen: ast.AST | None = None
     for call in source.named("LambdaLR"):
-        given = _argument(call, "lr_lambda", 1)
+        given = argument(call, "lr_lambda", position=1)
         ends: list[ast.expr] = [given.body] if isinstance(given, ast.Lambda) else []
         if isinstance(given, (ast.Name, ast.Attribute)):
             functions = flow(source).functions.get(last_name(given), [])
@@ -522,7 +521,7 @@ def _rate_is_one(source: Script) -> bool:
     rates: list[ast.expr | None] = []
     for call in source.optimizer_calls:
         groups = [v for d in of(call, ast.Dict) for k, v in _pairs(d) if k == "lr"]
-        rates += groups or [keyword(call, "lr") or (call.args[1] if len(call.args) > 1 else None)]
+        rates += groups or [argument(call, "lr", position=1)]
     return not rates or any(r is None or literal(source, r) == 1 for r in rates)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -39,8 +39,8 @@ def _pairs(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
     for call in source.calls:
         name = last_name(call.func)
         if name.endswith("_schedule_with_warmup"):
-            warm = keyword(call, "num_warmup_steps") or (call.args[1] if len(call.args) > 1 else None)
-            total = keyword(call, "num_training_steps") or (call.args[2] if len(call.args) > 2 else None)
+            warm = argument(call, "num_warmup_steps", position=1)
+            total = argument(call, "num_training_steps", position=2)
             if warm is not None and total is not None:
                 yield call, warm, total
     for node in source.of(ast.Dict):

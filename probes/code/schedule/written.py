@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -338,10 +338,6 @@ def settings_slipped(source: Script) -> Finding | None:
     return None
 
 
-def _argument(call: ast.Call, word: str, place: int) -> ast.expr | None:
-    return keyword(call, word) or (call.args[place] if place < len(call.args) else None)
-
-
 def _searched(source: Script, call: ast.Call) -> bool:
     around = source.function_around(call)
     return _SEARCHES.search(around.name if around is not None else "") is not None
@@ -353,7 +349,7 @@ def _growing(source: Script) -> Finding | None:
     for call in source.named(*_MULTIPLIES):
         if last_name(call.func) in source.classes or _searched(source, call):
             continue
-        share = known(source, _argument(call, "gamma", _MULTIPLIES[last_name(call.func)]))
+        share = known(source, argument(call, "gamma", position=_MULTIPLIES[last_name(call.func)]))
         if share is not None and share > 1:
             return at(source, call, f"the rate is multiplied with {share:g}: it grows where it should fall")
     return None
@@ -361,7 +357,7 @@ def _growing(source: Script) -> Finding | None:
 
 def _all_rise(source: Script) -> Finding | None:
     for call in source.named("OneCycleLR"):
-        share = known(source, _argument(call, "pct_start", 5))
+        share = known(source, argument(call, "pct_start", position=5))
         if share is not None and share >= _LATE:
             return at(source, call, f"the rise takes {share:g} of the cycle: the rate never falls")
     return None
@@ -370,7 +366,7 @@ def _all_rise(source: Script) -> Finding | None:
 def _warmed_down(source: Script) -> Finding | None:
     """Keras' warm-up goes from the first rate to the target: a target below it is no peak."""
     for call in source.named("CosineDecay"):
-        first, target = _argument(call, "initial_learning_rate", 0), keyword(call, "warmup_target")
+        first, target = argument(call, "initial_learning_rate", position=0), keyword(call, "warmup_target")
         low, high = known(source, first), known(source, target)
         if (
             low is not None
@@ -391,7 +387,9 @@ _FLOORS = {
 def _ends_above(source: Script) -> Finding | None:
     for name, (start, end) in _FLOORS.items():
         for call in source.named(name):
-            first, last = (known(source, _argument(call, word, place)) for place, word in (start, end))
+            first, last = (
+                known(source, argument(call, word, position=place)) for place, word in (start, end)
+            )
             if first is not None and last is not None and 0 < first < last:
                 return at(source, call, "this decay ends above the rate that it begins with")
     return None
@@ -400,7 +398,7 @@ def _ends_above(source: Script) -> Finding | None:
 def _milestones_beyond(source: Script) -> Finding | None:
     """`MultiStepLR(milestones=[100, 150])`, moved once in each of 40 epochs."""
     for call in source.named("MultiStepLR"):
-        given = _argument(call, "milestones", 1)
+        given = argument(call, "milestones", position=1)
         marks = _numbers_of(source, given) if given is not None else []
         steps = moves_of(source, call)
         if not marks or not steps or any(len(chain(source, s)) > 1 for s in steps):
@@ -416,7 +414,7 @@ def _milestones_beyond(source: Script) -> Finding | None:
 def _milestones_of_epochs(source: Script) -> Finding | None:
     """`MultiStepLR(milestones=[81, 122])`, 186 epochs, moved with every batch: all falls lie in one."""
     for call in source.named("MultiStepLR"):
-        given = _argument(call, "milestones", 1)
+        given = argument(call, "milestones", position=1)
         marks = _numbers_of(source, given) if given is not None else []
         steps = moves_of(source, call)
         if len(marks) < 2 or len(steps) != 1 or runs_per(source, steps[0]) != STEP:
@@ -542,7 +540,7 @@ def _set_once(source: Script) -> Finding | None:
             continue
         call = calls[0]
         place = [a.arg for a in function.args.args if a.arg != "self"].index(counts[0])
-        given = _argument(call, counts[0], place)
+        given = argument(call, counts[0], position=place)
         around = chain(source, call)
         if given is None or not _uses_count(function, counts[0]):
             continue

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ...readers._tree import unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from .sides import number
@@ -197,7 +197,7 @@ class Numbers:
             return self._samples(node)
         if keyword(made, "batch_sampler") is not None or not made.args:
             return self._made_up(f"len({unparse(node)})", 300.0)
-        size = keyword(made, "batch_size") or (made.args[1] if len(made.args) > 1 else None)
+        size = argument(made, "batch_size", position=1)
         rows = self._samples(made.args[0])
         return float(rows // self.of(size, depth - 1)) if size is not None else rows
 

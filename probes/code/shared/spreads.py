@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import names_in
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 
@@ -24,7 +24,7 @@ def of_itself(source: Script, node: ast.BinOp) -> bool:
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
         return True
     plain = last_name(call.func.value) not in _MODULES
-    operand = call.func.value if plain else call.args[0] if call.args else None
+    operand = call.func.value if plain else argument(call, position=0)
     if operand is None:
         return True
     names = names_in(operand) - {"np", "torch"}

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...scripts.flow import Flow
 from ...scripts.learning import taken, updates
 from ...scripts.syntax import Loop, Script
@@ -107,7 +107,7 @@ def _sized(node: ast.expr) -> bool:
 
 def _counts_rounds(call: ast.Call) -> bool:
     """`sum(1 for _ in loader)`."""
-    given = call.args[0] if call.args else None
+    given = argument(call, position=0)
     return isinstance(given, ast.GeneratorExp) and unparse(given.elt) == "1"
 
 

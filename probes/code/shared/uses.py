@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
-from ...readers.script import all_arguments, last_name
+from ...readers.script import all_arguments, argument, last_name
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from .sides import given
@@ -35,7 +35,7 @@ def _makers(value: ast.expr) -> Iterator[ast.Call]:
         if not isinstance(value, ast.Call):
             return
         yield value
-        first = value.args[0] if value.args else None
+        first = argument(value, position=0)
         if not isinstance(first, ast.Call):
             return
         value = first
@@ -45,10 +45,10 @@ def _makers(value: ast.expr) -> Iterator[ast.Call]:
 def _served(source: Script) -> dict[ast.expr, frozenset[bool]]:
     """Values that a name stands for -> the sides of the data that this name is handed to."""
     found: dict[ast.expr, set[bool]] = {}
-    for learns, _, argument in handed(source):
-        if isinstance(argument, (ast.Name, ast.Attribute)):
-            for end in flow(source).values(argument, 4):
-                if end is not argument:
+    for learns, _, one in handed(source):
+        if isinstance(one, (ast.Name, ast.Attribute)):
+            for end in flow(source).values(one, 4):
+                if end is not one:
                     found.setdefault(end, set()).add(learns)
     return {k: frozenset(v) for k, v in found.items()}
 
@@ -64,9 +64,9 @@ def side_served(source: Script, value: ast.AST) -> bool | None:
 
 def functions_handed(source: Script, learns: bool) -> Iterator[tuple[ast.Call, ast.AST]]:
     """Functions that data of a side are sent through: `held_out.with_transform(prepare)`, `.map(prepare)`."""
-    for side, call, argument in handed(source):
-        if side == learns and last_name(call.func) in _SENDS and isinstance(argument, ast.Name):
-            yield from ((call, f) for f in flow(source).functions.get(argument.id, []))
+    for side, call, one in handed(source):
+        if side == learns and last_name(call.func) in _SENDS and isinstance(one, ast.Name):
+            yield from ((call, f) for f in flow(source).functions.get(one.id, []))
 
 
 _SENDS = ("with_transform", "set_transform", "map")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import of
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -22,7 +22,7 @@ def fit_apart(source: Script, labels: bool) -> Finding | None:
         held = keyword(call, "validation_data")
         if not isinstance(held, ast.Tuple) or len(held.elts) < 2 or any(k.arg is None for k in call.keywords):
             continue
-        mine = keyword(call, "xy"[place]) or (call.args[place] if place < len(call.args) else None)
+        mine = argument(call, "xy"[place], position=place)
         theirs = held.elts[place]
         if mine is None or isinstance(mine, ast.Starred):
             continue

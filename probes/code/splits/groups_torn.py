@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -33,7 +33,7 @@ def groups_torn(source: Script) -> Finding | None:
     for call in source.named("split"):
         if not isinstance(call.func, ast.Attribute):
             continue
-        groups = keyword(call, "groups") or (call.args[2] if len(call.args) > 2 else None)
+        groups = argument(call, "groups", position=2)
         if groups is None or is_none(groups):
             continue
         made = {last_name(v.func) for v in flow(source).values(call.func.value, 4) if isinstance(v, ast.Call)}
@@ -84,7 +84,7 @@ def _once_without(source: Script) -> ast.Call | None:
     """One split of a table heeds its groups, and another split of it, or of what is left, does not."""
     heeded: dict[ast.AST | None, set[str]] = {}  # by the function that both stand in
     for call in source.named("split"):
-        groups = keyword(call, "groups") or (call.args[2] if len(call.args) > 2 else None)
+        groups = argument(call, "groups", position=2)
         if groups is not None and _column(groups) is not None and call.args:
             heeded.setdefault(source.function_around(call), set()).update(_tables(source, call.args[0]))
     for call in source.named("split", "train_test_split") if heeded else ():

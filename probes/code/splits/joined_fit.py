@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -30,7 +30,7 @@ def fitted_to_both(source: Script) -> Finding | None:
         if not _LEARNS.search(made) or re.search(r"(?i)label|encoder|tokeniz|vectori", made):
             continue
         for join in of(call.args[0], ast.Call):
-            parts = join.args[0] if join.args else None
+            parts = argument(join, position=0)
             if last_name(join.func) in _JOINS and isinstance(parts, (ast.List, ast.Tuple)):
                 if {True, False} <= {side(unparse(p)) for p in parts.elts}:
                     return at(source, call, "this is learned from training and held-out rows together")

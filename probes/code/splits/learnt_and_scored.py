@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import differentiated, takes_gradients
@@ -46,12 +46,12 @@ def learnt(source: Script) -> tuple[Use, ...]:
     """What training goes over."""
     found: list[Use] = []
     for call in source.named(*_FITS):
-        given = keyword(call, "x") or keyword(call, "train_dataset") or (call.args[0] if call.args else None)
+        given = argument(call, "x", "train_dataset", position=0)
         if given is not None and isinstance(call.func, ast.Attribute) and not _prepares(source, call):
             found.append(Use(given, call))
     if "mindspore" in source.frameworks:
         for call in source.named("train", "fit"):
-            given = keyword(call, "train_dataset") or (call.args[1] if len(call.args) > 1 else None)
+            given = argument(call, "train_dataset", position=1)
             if given is not None:
                 found.append(Use(given, call))
     for loop in source.of(ast.For):
@@ -128,7 +128,7 @@ def _plain(data: ast.expr) -> ast.expr:
     while isinstance(data, ast.Call) and last_name(data.func) in _ITERATES:
         inner = data.func.value if isinstance(data.func, ast.Attribute) else None
         if inner is None or (isinstance(inner, ast.Name) and inner.id in ("tqdm", "tf")):
-            inner = data.args[0] if data.args else None
+            inner = argument(data, position=0)
         if inner is None:
             break
         data = inner

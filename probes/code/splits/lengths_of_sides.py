@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword
+from ...readers.script import argument, keyword
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
@@ -36,7 +36,7 @@ def cut_shorter_when_scored(source: Script) -> Finding | None:
             for call in source.named(name):
                 value = keyword(call, word)
                 at_place = places.index(word)
-                value = value or (call.args[at_place] if len(call.args) > at_place else None)
+                value = value or argument(call, position=at_place)
                 learns = _side(source, call)
                 known = number(source, value) if value is not None else None
                 if learns is not None and known is not None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -186,7 +186,7 @@ def _steps_ahead(source: Script, value: ast.expr) -> bool:
         if name == "rolling" and is_true(centre):
             return True
         if name in ("shift", "diff", "pct_change"):
-            by = keyword(call, "periods") or (call.args[0] if call.args else None)
+            by = argument(call, "periods", position=0)
             steps = literal(source, by) if by is not None else None
             if isinstance(steps, (int, float)) and steps < 0:
                 return True

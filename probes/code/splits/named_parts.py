@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -26,7 +26,7 @@ def _calls(source: Script) -> list[tuple[ast.Call, Function, str]]:
         if not own or not _PART.match(own[0]):
             continue
         for call in source.named(name):
-            given = call.args[0] if call.args else None
+            given = argument(call, position=0)
             if isinstance(given, ast.Constant) and isinstance(given.value, str):
                 found.append((call, functions[0], given.value))
             elif isinstance(given, ast.Name):

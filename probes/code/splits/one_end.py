@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
@@ -183,7 +183,7 @@ def _ranked(source: Script, node: ast.expr, depth: int = _DEEP) -> str | None:
     if name == "argsort":
         library = isinstance(node.func, ast.Attribute) and unparse(node.func.value) in _LIBRARIES
         owner = node.func.value if isinstance(node.func, ast.Attribute) and not library else None
-        ranked = owner if owner is not None else node.args[0] if node.args else None
+        ranked = owner if owner is not None else argument(node, position=0)
         return unparse(ranked) if ranked is not None else None
     key = keyword(node, "key")
     if name == "sorted" and node.args and isinstance(key, ast.Lambda) and _numbers(source, node.args[0]):

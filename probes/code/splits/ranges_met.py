@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ...readers._tree import unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -42,7 +42,7 @@ def _parts(source: Script) -> Iterator[tuple[str, str, _Range]]:
         if last_name(call.func) == "Subset" and len(call.args) == 2:
             data, about = call.args
         elif last_name(call.func) == "DataLoader":
-            given = keyword(call, "dataset") or (call.args[0] if call.args else None)
+            given = argument(call, "dataset", position=0)
             sampler = _drawn(source, keyword(call, "sampler"))
             if given is None or sampler is None:
                 continue

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
@@ -53,7 +53,7 @@ def _doubles(source: Script, value: ast.expr) -> bool:
 
 
 def _along_rows(call: ast.Call) -> bool:
-    axis = keyword(call, "axis") or keyword(call, "dim") or (call.args[1] if len(call.args) > 1 else None)
+    axis = argument(call, "axis", "dim", position=1)
     return axis is None or _is(axis, 0)
 
 

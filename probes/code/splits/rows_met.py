@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -311,7 +311,7 @@ def learned_from(source: Script, call: ast.Call) -> ast.expr | None:
         if _PER_SAMPLE.search(unparse(call)):
             return None
         library = isinstance(owner, ast.Name) and owner.id in ("np", "torch", "numpy")
-        about = (call.args[0] if call.args else None) if library else owner
+        about = argument(call, position=0) if library else owner
         if about is None:
             return None
         grouped = next((c for c in of(about, ast.Call) if last_name(c.func) == "groupby"), None)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -73,7 +73,7 @@ def _whole_training_part(source: Script, held: Given) -> ast.Call | None:
     """`test_loader = DataLoader(MNIST(root, train=True))` beside a training loader of the same data."""
     if held.learns or not isinstance(held.value, ast.Call) or last_name(held.value.func) != "DataLoader":
         return None
-    inner = held.value.args[0] if held.value.args else None
+    inner = argument(held.value, position=0)
     if not isinstance(inner, ast.Call) or any(
         k.arg != "batch_size" and k.arg not in _PLAIN for k in held.value.keywords
     ):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -359,8 +359,8 @@ def fit_crossed(source: Script) -> Finding | None:
         learns = keyword(call, "train_dataloaders") or keyword(call, "train_dataloader")
         held = keyword(call, "val_dataloaders")
         if "trainer" in source.owner(call).lower() and not any(isinstance(a, ast.Starred) for a in call.args):
-            learns = learns or (call.args[1] if len(call.args) > 1 else None)
-            held = held or (call.args[2] if len(call.args) > 2 else None)
+            learns = learns or argument(call, position=1)
+            held = held or argument(call, position=2)
         if learns is None or held is None:
             continue
         seen = seen or call
@@ -380,7 +380,7 @@ def _side_of(source: Script, value: ast.expr) -> bool | None:
     """The side of what a loader holds, names followed to the call that makes it."""
     for one in [value, *flow(source).values(value, 3)]:
         if isinstance(one, ast.Call) and last_name(one.func) == "DataLoader":
-            data = keyword(one, "dataset") or (one.args[0] if one.args else None)
+            data = argument(one, "dataset", position=0)
             if isinstance(data, (ast.Name, ast.Attribute)):
                 return side(unparse(data))
     return None

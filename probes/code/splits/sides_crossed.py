@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -45,7 +45,7 @@ def loaders(source: Script) -> Iterator[tuple[Given, ast.expr, ast.Call]]:
     for one in [*given(source), *_plain(source)]:
         call = one.value
         if isinstance(call, ast.Call) and last_name(call.func).endswith("DataLoader"):
-            data = keyword(call, "dataset") or (call.args[0] if call.args else None)
+            data = argument(call, "dataset", position=0)
             named = isinstance(data, ast.Subscript) and isinstance(
                 data.slice, ast.Constant
             )  # `data["train"]`
@@ -128,7 +128,7 @@ def _made(one: Given) -> tuple[ast.Call, ast.Call] | None:
         return None
     inner = value
     if last_name(value.func).endswith("DataLoader"):
-        data = keyword(value, "dataset") or (value.args[0] if value.args else None)
+        data = argument(value, "dataset", position=0)
         if not isinstance(data, ast.Call):
             return None
         inner = data

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
@@ -59,10 +59,10 @@ def _sliced(node: ast.expr) -> str:
 def _part_never_read(source: Script) -> Finding | None:
     for node, names, wholes in _cuts(source):
         scope = source.function_around(node)
-        for learns, call, argument in handed(source):
-            if not isinstance(argument, ast.Name) or argument.id not in wholes or call.lineno <= node.lineno:
+        for learns, call, one in handed(source):
+            if not isinstance(one, ast.Name) or one.id not in wholes or call.lineno <= node.lineno:
                 continue
-            if source.function_around(call) is not scope or _set_between(source, argument.id, node, call):
+            if source.function_around(call) is not scope or _set_between(source, one.id, node, call):
                 continue
             mine = [n for n in names if side(n) is learns]
             if mine and not any(_read(source, n, scope) for n in mine):
@@ -70,7 +70,7 @@ def _part_never_read(source: Script) -> Finding | None:
                 return at(
                     source,
                     call,
-                    f"all of `{argument.id}` is given, and its {part} part `{mine[0]}` is not used",
+                    f"all of `{one.id}` is given, and its {part} part `{mine[0]}` is not used",
                 )
     return None
 
@@ -78,15 +78,15 @@ def _part_never_read(source: Script) -> Finding | None:
 def _cut_beside_whole(source: Script) -> Finding | None:
     """`Lines(lines[:cut])` for training and `Lines(lines)` held out, alike in all else."""
     parts: list[tuple[bool, ast.Call, str, str]] = []
-    for learns, call, argument in handed(source):
-        name = _sliced(argument)
-        if name and isinstance(argument, ast.Subscript) and not of(argument.slice, ast.Constant):
-            parts.append((learns, call, name, unparse(argument)))
-    for learns, call, argument in handed(source):
-        if not isinstance(argument, ast.Name):
+    for learns, call, one in handed(source):
+        name = _sliced(one)
+        if name and isinstance(one, ast.Subscript) and not of(one.slice, ast.Constant):
+            parts.append((learns, call, name, unparse(one)))
+    for learns, call, one in handed(source):
+        if not isinstance(one, ast.Name):
             continue
         for other, theirs, name, text in parts:
-            if other is learns or name != argument.id or unparse(call.func) != unparse(theirs.func):
+            if other is learns or name != one.id or unparse(call.func) != unparse(theirs.func):
                 continue
             scope = source.function_around(call)
             if scope is not source.function_around(theirs) or last_name(call.func) == "DataLoader":
@@ -235,7 +235,7 @@ def _both(node: ast.expr) -> bool:
     elif isinstance(node, (ast.List, ast.Tuple)):
         parts = [e.value if isinstance(e, ast.Starred) else e for e in node.elts]
     elif isinstance(node, ast.Call) and last_name(node.func) in ("concatenate", "concat", "cat", "vstack"):
-        first = node.args[0] if node.args else None
+        first = argument(node, position=0)
         parts = first.elts if isinstance(first, (ast.List, ast.Tuple)) else []
     sides = [side(unparse(p)) for p in parts if isinstance(p, (ast.Name, ast.Attribute))]
     return len(parts) > 1 and {True, False} <= set(sides) and len(sides) == len(parts)

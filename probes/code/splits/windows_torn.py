@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -128,7 +128,7 @@ def _only_keeps(value: ast.expr) -> bool:
 
 def _divided(source: Script, scope: ast.AST, held: set[str]) -> ast.AST | None:
     for call in of(scope, ast.Call):
-        first = call.args[0] if call.args else None
+        first = argument(call, position=0)
         if last_name(call.func) == "train_test_split" and isinstance(first, ast.Name) and first.id in held:
             shuffle = keyword(call, "shuffle")
             if shuffle is None or not is_false(shuffle):

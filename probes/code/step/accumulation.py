@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, last_name
+from ...readers.script import all_arguments, argument, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
@@ -79,7 +79,7 @@ def _one_of_two_divided(source: Script) -> Finding | None:
 
 def _is_divided(source: Script, backward: ast.Call, count: ast.expr) -> bool:
     """What gradients are taken of is a quotient by the count, there or where the value was given."""
-    taken_of: ast.expr | None = backward.args[0] if backward.args else None
+    taken_of: ast.expr | None = argument(backward, position=0)
     if taken_of is None and isinstance(backward.func, ast.Attribute):
         taken_of = backward.func.value
     if taken_of is None:

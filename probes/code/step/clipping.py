@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
@@ -88,7 +88,7 @@ def _far_off(source: Script) -> Finding | None:
             continue
         words = ("max_norm", "clip_value", "clip_norm")
         given = next((k for w in words if (k := keyword(call, w)) is not None), None)
-        bound = known(source, given or (call.args[1] if len(call.args) > 1 else None))
+        bound = known(source, given or argument(call, position=1))
         unread = isinstance(source.parents.get(call), ast.Expr) or not by_torch
         if bound is not None and bound >= _FAR and unread:
             return at(source, call, f"no gradient comes near a bound of {bound:g}: nothing is clipped")

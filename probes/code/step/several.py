@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
@@ -329,7 +329,7 @@ def part_without_optimizer(source: Script) -> Finding | None:
 
 def _of_part(call: ast.Call) -> str | None:
     """`self.generator` of `Adam(self.generator.parameters())`."""
-    given = call.args[0] if call.args else None
+    given = argument(call, position=0)
     if not isinstance(given, ast.Call) or last_name(given.func) != "parameters" or given.args:
         return None
     text = unparse(given.func).removesuffix(".parameters")

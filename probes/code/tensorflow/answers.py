@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -89,7 +89,7 @@ def _called_on_hot(source: Script) -> Finding | None:
                 return at(source, call, "this loss takes class numbers, and its answers are one-hot")
     functions = ("sparse_categorical_crossentropy", "sparse_softmax_cross_entropy_with_logits")
     for call in source.named(*functions):
-        labels = keyword(call, "labels") or keyword(call, "y_true") or (call.args[0] if call.args else None)
+        labels = argument(call, "labels", "y_true", position=0)
         if labels is not None and _only_hot(source, labels, call):
             return at(source, call, "this loss takes class numbers, and its answers are one-hot")
     return None

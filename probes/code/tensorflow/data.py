@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -146,7 +146,7 @@ def flipped_apart(source: Script) -> Finding | None:
         for node in of(function, ast.Assign, ast.Return):
             for call in of(node, ast.Call) if len(given) > 1 else ():
                 name = last_name(call.func)
-                first_ = call.args[0] if call.args else None
+                first_ = argument(call, position=0)
                 if name in _TURNS and isinstance(first_, ast.Name) and first_.id in given:
                     if not any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(call)):
                         turned.setdefault(name, {})[first_.id] = call

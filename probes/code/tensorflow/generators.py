@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -132,7 +132,7 @@ def asked_raw(source: Script) -> Finding | None:
     if not scaled or source.loose or source.named("Rescaling"):
         return None
     for call in source.named("predict", "predict_classes"):
-        given = call.args[0] if call.args else None
+        given = argument(call, position=0)
         if given is None:
             continue
         way, names, seen = [unparse(given)], {n.id for n in of(given, ast.Name)}, set[str]()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.graph_facts import descents
@@ -23,7 +23,7 @@ _MODE = re.compile(r"(?i)^(?:is_?|in_?)?train(?:ing)?(?:_?(?:mode|phase|flag|ph)
 def feeds(source: Script) -> Iterator[tuple[ast.Call, ast.Dict]]:
     """`sess.run(fetches, feed_dict={...})`, also by way of a name."""
     for call in source.named("run"):
-        given = keyword(call, "feed_dict") or (call.args[1] if len(call.args) > 1 else None)
+        given = argument(call, "feed_dict", position=1)
         for end in flow(source).values(given, 3) if given is not None else ():
             if isinstance(end, ast.Dict):
                 yield call, end
@@ -264,7 +264,7 @@ def decay_of_epochs(source: Script) -> Finding | None:
     }
     epochs -= {0, 1, None}
     for call in source.named("CosineDecay", "PolynomialDecay"):
-        steps = keyword(call, "decay_steps") or (call.args[1] if len(call.args) > 1 else None)
+        steps = argument(call, "decay_steps", position=1)
         if steps is not None and literal(source, steps) in epochs:
             return at(source, call, "the decay is over after as many batches as there are epochs")
     return None

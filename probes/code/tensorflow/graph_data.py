@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.graph_facts import descents
@@ -121,7 +121,7 @@ def whole_table_given(source: Script) -> Finding | None:
             given = names_in(node.value.args[0]) if node.value.args else set()
             wholes |= dict.fromkeys(given - parts, node)
     for call in source.named("TrainSpec"):
-        feeding = keyword(call, "input_fn") or (call.args[0] if call.args else None)
+        feeding = argument(call, "input_fn", position=0)
         inside = [n for n in of(feeding, ast.Name) if n.id in wholes] if feeding is not None else []
         if inside:
             return at(source, call, f"training reads `{inside[0].id}`, of which the held-out rows are a part")

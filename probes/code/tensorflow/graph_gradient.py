@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.graph_facts import descents
@@ -66,7 +66,7 @@ def _is_cut(node: ast.expr) -> bool:
 def _cut_value(call: ast.Call) -> ast.expr | None:
     if last_name(call.func) == "stop_gradient":
         return call.args[0] if call.args else keyword(call, "input")
-    given = keyword(call, "inp") or (call.args[1] if len(call.args) > 1 else None)
+    given = argument(call, "inp", position=1)
     return given.elts[0] if isinstance(given, (ast.List, ast.Tuple)) and given.elts else given
 
 
@@ -78,7 +78,7 @@ def _about(source: Script, call: ast.Call) -> str:
 
 def _straight(call: ast.Call) -> bool:
     """`x + tf.stop_gradient(q - x)`: the gradient goes straight through."""
-    given = call.args[0] if call.args else None
+    given = argument(call, position=0)
     return isinstance(given, ast.BinOp) and isinstance(given.op, ast.Sub)
 
 
@@ -177,7 +177,7 @@ def _scope(call: ast.expr) -> ast.expr | None:
     if not isinstance(call, ast.Call):
         return None
     place = 1 if last_name(call.func) == "get_collection" else 0
-    return keyword(call, "scope") or (call.args[place] if len(call.args) > place else None)
+    return argument(call, "scope", position=place)
 
 
 def _whole_scope(source: Script, scope: ast.expr | None) -> bool:
@@ -261,7 +261,7 @@ def decay_stands(source: Script) -> Finding | None:
 
 def _step_place(call: ast.Call) -> ast.expr | None:
     place = 0 if last_name(call.func) == "piecewise_constant" else 1
-    return call.args[place] if len(call.args) > place else None
+    return argument(call, position=place)
 
 
 def _counts(call: ast.Call) -> bool:

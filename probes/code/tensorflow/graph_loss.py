@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ...readers._tree import unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import MAX_VISITED, Flow, flow
 from ...scripts.graph_facts import GraphLoss, descents, graph_losses
@@ -192,7 +192,7 @@ def one_class_softmax(source: Script) -> Finding | None:
         for end in ends_of(source, one.scores):
             if not isinstance(end, ast.Call) or activation_of(end) != "":
                 continue
-            units = keyword(end, "units") or (end.args[1] if len(end.args) > 1 else None)
+            units = argument(end, "units", position=1)
             if units is not None and literal(source, units) == 1:
                 return at(source, one.call, "the softmax is taken over one unit, which is always 1")
     return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...scripts.flow import Flow, flow, returns
 from ...scripts.syntax import Script
 from ..shared.checks import is_evaluation
@@ -106,7 +106,7 @@ def _several(mine: Flow, call: ast.Call, losses: ast.Dict | ast.List) -> Iterato
     built = model[0] if len(model) == 1 and isinstance(model[0], ast.Call) else None
     outputs: ast.expr | None = None
     if built is not None and last_name(built.func) in ("Model", "Functional"):
-        outputs = keyword(built, "outputs") or (built.args[1] if len(built.args) > 1 else None)
+        outputs = argument(built, "outputs", position=1)
         found = mine.values(outputs, 4) if outputs is not None else []
         outputs = found[0] if len(found) == 1 else None
     metrics = keyword(call, "metrics")
@@ -197,7 +197,7 @@ def _of_call(mine: Flow, node: ast.Call, depth: int) -> Iterator[ast.Call]:
         if given is not None:
             yield from _last_layers(mine, given, depth - 1)
     elif name in ("Model", "Functional"):
-        given = keyword(node, "outputs") or (node.args[1] if len(node.args) > 1 else None)
+        given = argument(node, "outputs", position=1)
         if given is not None and not (isinstance(given, ast.List) and len(given.elts) > 1):
             yield from _last_layers(mine, given, depth - 1)
     elif isinstance(node.func, ast.Call):  # Dense(10)(x)

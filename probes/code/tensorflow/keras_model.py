@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -73,7 +73,7 @@ def softmax_of_one(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for call in source.named("Dense"):
         units = call.args[0] if call.args else keyword(call, "units")
-        given = keyword(call, "activation") or (call.args[1] if len(call.args) > 1 else None)
+        given = argument(call, "activation", position=1)
         if units is None or given is None:
             continue
         ends = flow(source).values(units, 3)

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -79,7 +79,7 @@ def clipped_far_off(source: Script) -> Finding | None:
             if bound is not None and bound >= _FAR:
                 return at(source, keyword(call, name) or call, f"no gradient comes near a bound of {bound:g}")
     for call in source.named("clip_by_global_norm", "clip_by_norm"):
-        given = keyword(call, "clip_norm") or (call.args[1] if len(call.args) > 1 else None)
+        given = argument(call, "clip_norm", position=1)
         bound = number(source, given)
         holder = source.statement(call)
         target = holder.targets[0] if isinstance(holder, ast.Assign) else None
@@ -109,7 +109,7 @@ def fit_in_order(source: Script) -> Finding | None:
             told, owner = keyword(call, "shuffle"), source.owner(call)
             if not is_false(told) or not owner:
                 continue
-            targets = keyword(call, "y") or (call.args[1] if len(call.args) > 1 else None)
+            targets = argument(call, "y", position=1)
             epochs = keyword(call, "epochs")
             once = epochs is None or literal(source, epochs) == 1
             if targets is not None and not once and not source.loops_around(call):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.graph_facts import descents
@@ -222,7 +222,7 @@ def rate_stands_in_graph(source: Script) -> Finding | None:
             if reads and all(_is_shown(source, n) for n in reads):
                 return at(source, call, "the decayed rate is shown, and the optimizer is given another")
         place = 0 if last_name(call.func) == "piecewise_constant" else 1
-        step = keyword(call, "global_step") or (call.args[place] if len(call.args) > place else None)
+        step = argument(call, "global_step", position=place)
         if isinstance(step, ast.Name) and (made := _variable(source, step)) is not None:
             others = [
                 n

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -72,7 +72,7 @@ def exclusive_by_sigmoid(source: Script) -> Finding | None:
         return None
     for call in source.named("sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy"):
         labels = keyword(call, "labels") or keyword(call, "multi_class_labels")
-        logits = keyword(call, "logits") or (call.args[1] if len(call.args) > 1 else None)
+        logits = argument(call, "logits", position=1)
         if labels is None or logits is None:
             continue
         told = flow(source).values(labels, 3)
@@ -482,7 +482,7 @@ def floor_above_rate(source: Script) -> Finding | None:
         return None
     rates = []
     for call in source.optimizer_calls:
-        told = keyword(call, "learning_rate") or keyword(call, "lr") or (call.args[0] if call.args else None)
+        told = argument(call, "learning_rate", "lr", position=0)
         value = number(source, told)
         if value is None:
             return None
@@ -510,11 +510,7 @@ def argmax_over_batch(source: Script) -> Finding | None:
     for call in source.named("argmax"):
         if source.owner(call) not in ("tf", "tf.math") or not call.args:
             continue
-        axis = (
-            keyword(call, "axis")
-            or keyword(call, "dimension")
-            or (call.args[1] if len(call.args) > 1 else None)
-        )
+        axis = argument(call, "axis", "dimension", position=1)
         if axis is not None and literal(source, axis) != 0:
             continue
         given = call.args[0]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -293,7 +293,7 @@ def argmax_over_time(source: Script) -> Finding | None:
     if not layers or not all(whole) or _ONE_STEP.search(source.code):
         return None
     for call in source.named("argmax"):
-        axis = keyword(call, "axis") or (call.args[1] if len(call.args) > 1 else None)
+        axis = argument(call, "axis", position=1)
         given = unparse(call.args[0]) if call.args else ""
         if (
             axis is None
@@ -324,7 +324,7 @@ def averaged_by_replica(source: Script) -> Finding | None:
     if not shares:
         return None
     for call in shares:
-        size = keyword(call, "global_batch_size") or (call.args[2] if len(call.args) > 2 else None)
+        size = argument(call, "global_batch_size", position=2)
         if size is not None and re.search(r"(?i)per_(?:replica|device|gpu|worker|core)", unparse(size)):
             if "num_replicas" not in unparse(size):
                 return at(

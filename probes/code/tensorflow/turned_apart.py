@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import returns
 from ...scripts.syntax import Function, Script
@@ -71,7 +71,7 @@ def _cut_apart(source: Script) -> Finding | None:
     for function in source.of(ast.FunctionDef):
         drawn: dict[tuple[str, str], list[ast.Call]] = {}
         for call in of(function, ast.Call):
-            first = call.args[0] if call.args else None
+            first = argument(call, position=0)
             if not _TURNS.match(last_name(call.func)) or not isinstance(first, ast.Subscript):
                 continue
             if re.search(r"\.\.\., ?(?::\w+|\w+:)|:, :, (?::\w+|\w+:)", unparse(first.slice)) and not any(

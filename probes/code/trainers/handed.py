@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -278,7 +278,7 @@ def gradient_weights(source: Script) -> list[tuple[ast.Call, ast.expr]]:
     }
     found += [(c, c.args[1]) for c in source.calls if len(c.args) == 2 and unparse(c.func) in makers]
     for call in source.named("value_and_grad", "grad"):
-        weights = keyword(call, "weights") or (call.args[2] if len(call.args) > 2 else None)
+        weights = argument(call, "weights", position=2)
         if weights is not None and not isinstance(weights, ast.Constant):
             found.append((call, weights))
     return found

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name, loss_name
+from ...readers.script import argument, keyword, last_name, loss_name
 from ...registry import Finding
 from ...scripts.flow import flow, losses, returns
 from ...scripts.syntax import Script
@@ -156,7 +156,7 @@ def half_weights(source: Script) -> Finding | None:
     told = training_arguments(source)
     if len(made) != 1 or not told or "fp16" in told or _ADAPTS.search(source.code):
         return None
-    given = keyword(made[0], "model") or (made[0].args[0] if made[0].args else None)
+    given = argument(made[0], "model", position=0)
     if given is None:
         return None
     for end in [given, *flow(source).values(given, 6)]:
@@ -182,7 +182,7 @@ def bfloat_weights(source: Script) -> Finding | None:
     made = hugging_face(source)
     if len(made) != 1 or _ADAPTS.search(source.code):
         return None
-    given = keyword(made[0], "model") or (made[0].args[0] if made[0].args else None)
+    given = argument(made[0], "model", position=0)
     casts = [
         c
         for c in source.named("to", "bfloat16")

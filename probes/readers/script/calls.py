@@ -102,6 +102,14 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((k.value for k in call.keywords if k.arg == name), None)
 
 
+def argument(call: ast.Call, *names: str, position: int | None = None) -> ast.expr | None:
+    """An argument by the first of its names that is written, or by its place."""
+    for name in names:
+        if (found := keyword(call, name)) is not None:
+            return found
+    return call.args[position] if position is not None and position < len(call.args) else None
+
+
 _FOR_TRAINING = re.compile(r"train|(?<![a-z])(?:tr|trn|fit)(?![a-z])")
 _FOR_EVALUATION = re.compile(
     r"val|test|eval|holdout|(?<![a-z])(?:va|vl|te|ts|tst|ev|ho|dev|infer|inference|pred|predict|query|gallery)(?![a-z])"

@@ -18,6 +18,7 @@ from .calls import (
     SCHEDULERS,
     SOUGHT_TENSOR,
     UNTAPED,
+    argument,
     first_given,
     is_training_loader,
     keyword,
@@ -227,8 +228,8 @@ class Extractor(Values):
             if call in self._side_optimizers or moves_one_tensor(call) or self._moves_inputs:
                 return
             if self._one_of_several(call):  # its kind is not known to be in force, nor what is the kind's own
-                for word, argument in (("learning_rate", "lr"), ("weight_decay", "weight_decay")):
-                    yield from self._one(call, word, keyword(call, argument))
+                for canonical, word in (("learning_rate", "lr"), ("weight_decay", "weight_decay")):
+                    yield from self._one(call, canonical, keyword(call, word))
                 return
             yield self._set("optimizer", lower, call)
             yield from self._keywords(call, "optimizer")
@@ -445,8 +446,8 @@ class Extractor(Values):
         )
 
     def _keywords(self, call: ast.Call, kind: str) -> Iterator[Setting]:
-        for argument, canonical in _ARGUMENTS[kind].items():
-            yield from self._one(call, canonical, keyword(call, argument))
+        for word, canonical in _ARGUMENTS[kind].items():
+            yield from self._one(call, canonical, keyword(call, word))
 
     def _positional_rate(self, call: ast.Call) -> Iterator[Setting]:
         if keyword(call, "lr") is None and keyword(call, "learning_rate") is None:
@@ -554,7 +555,7 @@ class Extractor(Values):
 
 def _of_table(call: ast.Call) -> bool:
     """A table of embeddings, drawn with a deviation of up to one, as frameworks draw it by default."""
-    std = keyword(call, "std") or (call.args[2] if len(call.args) > 2 else None)
+    std = argument(call, "std", position=2)
     usual = isinstance(std, ast.Constant) and isinstance(std.value, (int, float)) and 0.2 < std.value <= 1
     return (
         usual

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .._tree import of, unparse
-from .calls import OPTIMIZERS, first_given, keyword, last_name
+from .calls import OPTIMIZERS, argument, first_given, keyword, last_name
 
 Value = bool | int | float | str | None | tuple[bool | int | float | str | None, ...]
 
@@ -163,7 +163,7 @@ class Values:
             return warm or keyword(call, "initial_learning_rate") or first_given(call)
         if name in _MINDSPORE_SCHEDULES and name not in self.classes:
             place, word = _MINDSPORE_SCHEDULES[name]
-            return keyword(call, word) or (call.args[place] if place < len(call.args) else None)
+            return argument(call, word, position=place)
         owner = self.classes.get(name)
         if owner is None or not any(last_name(b) == "LearningRateSchedule" for b in owner.bases):
             return None
