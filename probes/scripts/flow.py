@@ -107,6 +107,11 @@ class Flow:
         found = self.all_given(node)
         return found[0] if found else None
 
+    def whole_given(self, node: ast.expr) -> ast.expr | None:
+        """The value that a name was given last, where that is all of it: no part of a tuple."""
+        found = self.given(node)
+        return found.value if found is not None and not found.places else None
+
     def all_given(self, node: ast.expr) -> list[Given]:
         """The assignments that may have given a name its value, the last first: one for each branch."""
         if not isinstance(node, (ast.Name, ast.Attribute)):

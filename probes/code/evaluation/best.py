@@ -258,8 +258,7 @@ _ERRORS = {"error", "err", "mae", "mse", "rmse", "smape", "mape", "loss", "losse
 
 def _gives_error(source: Script, node: ast.expr) -> bool:
     """`r2 = self.evaluate(loader)`, and that function ends with `return rmse`."""
-    given = flow(source).given(node)
-    made = given.value if given is not None and not given.places else None
+    made = flow(source).whole_given(node)
     ends = [e for f in flow(source).called(made) for e in returns(f)] if isinstance(made, ast.Call) else []
     return bool(ends) and all(isinstance(e, ast.Name) and e.id.lower() in _ERRORS for e in ends)
 

@@ -86,8 +86,7 @@ def _is_figure(value: ast.expr) -> bool:
 def _tests(source: Script, node: ast.If) -> list[ast.Compare]:
     test: ast.expr = node.test
     if isinstance(test, ast.Name):  # better = score > best
-        found = flow(source).given(test)
-        test = found.value if found is not None and not found.places else test
+        test = flow(source).whole_given(test) or test
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     return [p for p in parts if isinstance(p, ast.Compare)]
 

@@ -47,10 +47,10 @@ def threshold_on_scores(source: Script) -> Finding | None:
                 library = isinstance(owner, ast.Name) and owner.id in LIBRARIES
                 value = value.args[0] if library and value.args else owner
             elif isinstance(value, ast.Name):
-                found = flow(source).given(value)
-                if found is None or found.places:
+                found = flow(source).whole_given(value)
+                if found is None:
                     break
-                value = found.value
+                value = found
             else:
                 break
         made = unparse(value).lower()
@@ -349,8 +349,7 @@ def _made_of(mine: Flow, value: ast.expr) -> Iterator[str]:
     for name in of(value, ast.Name):
         if name.id in _NO_VALUES:
             continue
-        given = mine.given(name)
-        inner = given.value if given is not None and not given.places else None
+        inner = mine.whole_given(name)
         if isinstance(inner, ast.Call) and last_name(inner.func) == "argmax":
             yield from (_place(mine, n) for n in of(inner, ast.Name) if n.id not in _NO_VALUES)
         else:

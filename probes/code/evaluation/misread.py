@@ -71,8 +71,7 @@ def _order_of(source: Script, call: ast.Call) -> bool | None:
     )
     if not isinstance(held, (ast.Name, ast.Attribute)):
         return None
-    given = flow(source).given(held)
-    made = given.value if given is not None and not given.places else None
+    made = flow(source).whole_given(held)
     if not isinstance(made, ast.Call) or last_name(made.func) in source.classes:
         return None
     text = unparse(made.func)

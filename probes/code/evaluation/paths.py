@@ -18,8 +18,8 @@ def path_pattern(source: Script, node: ast.expr) -> str:
             return "".join(str(p.value) if isinstance(p, ast.Constant) else "*" for p in node.values)
         if isinstance(node, ast.Call) and last_name(node.func) in ("join", "Path") and node.args:
             return "/".join(path_pattern(source, a) or "*" for a in node.args)
-        given = flow(source).given(node)
-        if given is None or given.places:
+        given = flow(source).whole_given(node)
+        if given is None:
             return ""
-        node = given.value
+        node = given
     return ""

@@ -94,8 +94,7 @@ def _asked_after_filling(source: Script) -> Finding | None:
             given = given.value
         if not isinstance(given, (ast.Name, ast.Attribute)) or isinstance(source.statement(call), ast.Assert):
             continue
-        found = flow(source).given(given)
-        value = found.value if found is not None and not found.places else None
+        value = flow(source).whole_given(given)
         while isinstance(value, ast.Call) and last_name(value.func) in (
             "astype",
             "copy",

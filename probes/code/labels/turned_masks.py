@@ -145,8 +145,7 @@ def asked_after_replacing(source: Script) -> Finding | None:
             continue
         if not isinstance(test.left, (ast.Name, ast.Attribute)):
             continue
-        given = flow(source).given(test.left)
-        made = given.value if given is not None and not given.places else None
+        made = flow(source).whole_given(test.left)
         if not isinstance(made, ast.Call) or last_name(made.func) not in ("where", "select", "masked_fill"):
             continue
         if source.function_around(made) is not source.function_around(test):

@@ -207,10 +207,10 @@ def _counted(source: Script, node: ast.expr) -> int | None:
     """The label whose samples are counted, of two: `(y == 1).sum()`, `np.sum(y == 0)`, `(y > 0).sum()`."""
     inner: ast.expr = node
     for _ in range(4):
-        given_ = flow(source).given(inner)
-        if given_ is None or given_.places:
+        given_ = flow(source).whole_given(inner)
+        if given_ is None:
             break
-        inner = given_.value
+        inner = given_
     tests = list(of(inner, ast.Compare))
     if len(tests) != 1 or len(tests[0].ops) != 1 or not re.search(r"sum|count|len\(|mean", unparse(inner)):
         return None

@@ -133,10 +133,10 @@ def _one_by_one(source: Script, node: ast.expr) -> bool | None:
         elif isinstance(node, (ast.Name, ast.Attribute)):
             if isinstance(node, ast.Name) and (appended := _appended(source, node)):
                 return all(_is_number(a) for a in appended) or None
-            given = flow(source).given(node)
-            if given is None or given.places:
+            given = flow(source).whole_given(node)
+            if given is None:
                 return None
-            node = given.value
+            node = given
         else:
             return None
     return None

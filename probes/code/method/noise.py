@@ -65,8 +65,7 @@ def multiplied_up_wrongly(source: Script) -> Finding | None:
 
 
 def _value(source: Script, node: ast.expr) -> ast.expr:
-    given = flow(source).given(node)
-    return given.value if given is not None and not given.places else node
+    return flow(source).whole_given(node) or node
 
 
 def is_bar(source: Script, node: ast.expr) -> bool:

@@ -51,8 +51,7 @@ def shares_without_roots(source: Script) -> Finding | None:
 
 
 def _given(source: Script, node: ast.expr) -> ast.expr:
-    found = flow(source).given(node)
-    return found.value if found is not None and not found.places else node
+    return flow(source).whole_given(node) or node
 
 
 def target_is_input(source: Script) -> Finding | None:

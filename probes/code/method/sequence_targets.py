@@ -344,8 +344,7 @@ def temperature_multiplied(source: Script) -> Finding | None:
 
 def _looked_up(source: Script, node: ast.Name) -> float | None:
     """The default of `settings.get("tau", 0.2)` behind a name."""
-    given = flow(source).given(node)
-    call = given.value if given is not None and not given.places else None
+    call = flow(source).whole_given(node)
     if isinstance(call, ast.Call) and last_name(call.func) == "get" and len(call.args) == 2:
         return number(source, call.args[1])
     return None

@@ -427,10 +427,10 @@ def _test_of(mine: Flow, mask: ast.expr) -> ast.Compare | None:
         elif isinstance(mask, ast.Call) and isinstance(mask.func, ast.Attribute) and mask.func.attr in _CASTS:
             mask = mask.func.value
         elif isinstance(mask, ast.Name):
-            found = mine.given(mask)
-            if found is None or found.places:
+            found = mine.whole_given(mask)
+            if found is None:
                 return None
-            mask = found.value
+            mask = found
         else:
             return None
     return None

@@ -181,10 +181,10 @@ def _hands_on(source: Script, node: ast.expr, given: str) -> bool:
         if isinstance(node, ast.Name):
             if node.id == given and flow(source).given(node) is None:
                 return True
-            found = flow(source).given(node)
-            if found is None or found.places:
+            found = flow(source).whole_given(node)
+            if found is None:
                 return False
-            node = found.value
+            node = found
         elif isinstance(node, ast.Call) and unparse(node.func).startswith("self.") and len(node.args) == 1:
             node = node.args[0]
         else:

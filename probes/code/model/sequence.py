@@ -304,10 +304,10 @@ def _cut(source: Script, node: ast.expr) -> str | None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPES:
             node = node.func.value
         elif isinstance(node, ast.Name):
-            found = flow(source).given(node)
-            if found is None or found.places:
+            found = flow(source).whole_given(node)
+            if found is None:
                 return None
-            node = found.value
+            node = found
         else:
             break
     cut = isinstance(node, ast.Subscript) and any(

@@ -104,8 +104,7 @@ def _listed_by(source: Script, over: ast.Name) -> Iterator[ast.AST]:
 
 def _handed_on(source: Script, call: ast.Call) -> str:
     """The function that a call runs: `feed()` of `feed = partial(batches, rows)` runs `batches`."""
-    given = flow(source).given(call.func)
-    made = given.value if given is not None and not given.places else None
+    made = flow(source).whole_given(call.func)
     if isinstance(made, ast.Call) and last_name(made.func) == "partial" and made.args:
         return last_name(made.args[0])
     return last_name(call.func)

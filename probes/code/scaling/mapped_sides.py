@@ -54,10 +54,10 @@ def _mapped(mine: Flow, node: ast.expr, depth: int = 12) -> list[str]:
     found: list[str] = []
     for _ in range(depth):
         if isinstance(node, ast.Name):
-            behind = mine.given(node)
-            if behind is None or behind.places:
+            behind = mine.whole_given(node)
+            if behind is None:
                 break
-            node = behind.value
+            node = behind
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == "map" and node.args and isinstance(node.args[0], (ast.Name, ast.Attribute)):
                 found.append(last_name(node.args[0]))

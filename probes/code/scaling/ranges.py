@@ -289,10 +289,10 @@ def _twice(source: Script) -> Finding | None:
         value = call.args[0]
         for _ in range(3):
             if isinstance(value, ast.Name):
-                found = flow(source).given(value)
-                if found is None or found.places:
+                found = flow(source).whole_given(value)
+                if found is None:
                     break
-                value = found.value
+                value = found
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
             if (number_written(value.right) or 0.0) >= 127.0:
                 return at(source, call, "preprocess_input wants pixels of 0 to 255, and gets them divided")

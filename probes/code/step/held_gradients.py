@@ -242,8 +242,7 @@ def _zeroed(source: Script) -> Finding | None:
     mine = flow(source)
     for call in updates(source):
         for node in (n for a in all_arguments(call) for n in of(a, ast.Name)):
-            given = mine.given(node)
-            made = given.value if given is not None and not given.places else None
+            made = mine.whole_given(node)
             if isinstance(made, ast.ListComp) and isinstance(made.elt, ast.Call):
                 if last_name(made.elt.func) in ("zeros_like", "zeros") and node.id == unparse(
                     made.generators[0].iter
