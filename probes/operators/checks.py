@@ -86,8 +86,8 @@ def checked(run: Run) -> Checked | None:
 
 def _by_figures(row: dict[str, str]) -> tuple[str, float | None] | None:
     """What fails by the figures of one output: the guide's cosine, or values not finite here alone."""
-    cosine = next((c for k in _COSINE if (c := _number(row.get(k))) is not None), None)
-    broken = next((c for k in _NOT_FINITE if (c := _number(row.get(k))) is not None), None)
+    cosine = next((c for k in _COSINE if (c := finite(row.get(k))) is not None), None)
+    broken = next((c for k in _NOT_FINITE if (c := finite(row.get(k))) is not None), None)
     if cosine is not None and cosine < knowledge().tolerances.cosine:
         return f"cosine {cosine:.4g} against the CPU", cosine
     if broken:
@@ -102,7 +102,8 @@ def _by_verdict(row: dict[str, str]) -> tuple[str, float | None] | None:
     return None
 
 
-def _number(text: str | None) -> float | None:
+def finite(text: str | None) -> float | None:
+    """The number of a cell of a table; None where it holds none, or no finite one."""
     try:
         value = float(text or "")
     except ValueError:
@@ -158,15 +159,15 @@ def not_itself(view: View) -> Finding:
             if mode != "no_change":
                 said = f"free_benchmark changed the inputs ({mode or 'how is not told'})"
                 continue
-            ratio = _number(row.get("max_rel"))
+            ratio = finite(row.get("max_rel"))
             name = row.get("api_name") or "an operator"
             if ratio is None or ratio != 1.0:
                 times = f" (a ratio of {ratio:.6g})" if ratio is not None else ""
                 return present(
                     f"{name} gives other values when it is run twice on the same inputs{times}",
                     value=ratio,
-                    step=_number(row.get("step")),
+                    step=finite(row.get("step")),
                     where=(Place(file.path),),
-                    subject=Subject(name, _number(row.get("step"))),
+                    subject=Subject(name, finite(row.get("step"))),
                 )
     return unknown(said or "no free_benchmark.csv lies in the run directory")

@@ -7,7 +7,6 @@ the model.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -19,6 +18,7 @@ from ..run import RANK_PART, Run
 from ..tensors.names import SIMILAR, SUMMED
 from ..tensors.npy import Unreadable
 from ..tensors.sheet import rows
+from .checks import finite
 
 LEAST = 3  # parameters on each side of the place
 MOST_GONE = 0.5  # share of the parameters: with more of them the sides have other names
@@ -35,14 +35,6 @@ def _table(file: RunFile) -> list[dict[str, str]]:
         return []
 
 
-def _float(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
 @lru_cache(maxsize=4)
 def _summaries(run: Run) -> dict[tuple[str | None, float], _Norms]:
     """The norm of each parameter's gradient, by side (as the path tells it) and step."""
@@ -54,7 +46,7 @@ def _summaries(run: Run) -> dict[tuple[str | None, float], _Norms]:
         norms = {
             r["param_name"]: n
             for r in _table(file)
-            if "param_name" in r and (n := _float(r.get("norm"))) is not None
+            if "param_name" in r and (n := finite(r.get("norm"))) is not None
         }
         found.setdefault((roles.of(file.path), float(told[1])), norms)
     return found
@@ -87,7 +79,7 @@ def _signs(run: Run) -> dict[str, float]:
     for file in sorted(run.dump_files, key=lambda f: layout.natural(f.path)):
         if SIMILAR.match(file.head_text) and not file.name.startswith("similarities"):
             first = next(iter(_table(file)), {})
-            value = _float(first.get("similarity"))
+            value = finite(first.get("similarity"))
             if value is not None:
                 found.setdefault(file.name.removesuffix(".csv"), value)
     return found

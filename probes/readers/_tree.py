@@ -91,6 +91,16 @@ def names_in(node: ast.AST) -> set[str]:
     return {n.id for n in of(node, ast.Name)}
 
 
+def names_bound(node: ast.AST) -> set[str]:
+    """The plain names that a node gives a value."""
+    return {n.id for n in of(node, ast.Name) if isinstance(n.ctx, ast.Store)}
+
+
+def names_read(node: ast.AST) -> set[str]:
+    """The plain names whose value a node reads."""
+    return {n.id for n in of(node, ast.Name) if isinstance(n.ctx, ast.Load)}
+
+
 def below(node: ast.AST) -> tuple[ast.AST, ...]:
     """What `ast.iter_child_nodes` gives, without `ast.Load` and such, kept with the node."""
     if type(node) in _LEAVES:

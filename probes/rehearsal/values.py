@@ -473,3 +473,8 @@ class Ended(Exception):
 
 class TooLong(Exception):
     """More was gone through than is looked at."""
+
+
+def file_key(path: Any) -> str:
+    """What stands for a path: the same text, the same file."""
+    return path if isinstance(path, str) else str(getattr(path, "name", getattr(path, "key", "")))

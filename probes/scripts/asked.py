@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from ..readers._tree import of
+from ..readers._tree import names_bound
 from .branches import conditions
 from .syntax import Function, Script
 
@@ -67,7 +67,7 @@ def _handed(call: ast.Call, function: Function) -> dict[str, object]:
     bound = places[1:] if places[:1] in (["self"], ["cls"]) else places
     values |= dict(zip(bound, call.args, strict=False))
     values |= {k.arg: k.value for k in call.keywords if k.arg is not None}
-    stored = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)}
+    stored = names_bound(function)
     return {
         name: value.value
         for name, value in values.items()

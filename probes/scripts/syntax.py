@@ -16,7 +16,7 @@ from typing import Any, overload
 
 from ...engine.model import Place
 from ..readers import notebook
-from ..readers._tree import A, B, C, below, of, unparse, walk
+from ..readers._tree import A, B, C, below, names_in, of, unparse, walk
 from ..readers.script import OPTIMIZERS, frameworks, last_name
 
 Loop = ast.For | ast.While
@@ -214,7 +214,7 @@ class Script:
         leaves = set()
         for node in of(function, ast.Assign):
             asks = any(last_name(c.func) == "requires_grad_" for c in of(node.value, ast.Call))
-            if asks and given & {n.id for n in of(node.value, ast.Name)}:
+            if asks and given & names_in(node.value):
                 leaves |= {unparse(t) for t in node.targets}
         for call in of(function, ast.Call):
             if last_name(call.func) == "requires_grad_" and self.owner(call) in given:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..readers._tree import below, of
+from ..readers._tree import below, names_in, of
 from ..readers.script import last_name
 from ..script_diff.vocabulary import word_set
 from ..scripts.syntax import Script
@@ -198,7 +198,7 @@ class Watch(Evaluator):
         """What a `while` asks for and changes is a count, not its first value."""
         if isinstance(node, ast.While):
             stored = {n.id for s in node.body for n in of(s, ast.Name) if isinstance(n.ctx, ast.Store)}
-            for name in {n.id for n in of(node.test, ast.Name)} & stored:
+            for name in names_in(node.test) & stored:
                 env.names[name] = self.make("count", node, value="while")
         return super()._statement(node, env)
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
@@ -394,7 +394,7 @@ def gradients_on_held_out(source: Script) -> Finding | None:
             which = _side_of_call(call)
             seen = seen or (call if which is not None else None)
             scope = source.function_around(call) or source.tree
-            names = {n.id for n in of(scope, ast.Name)} | {a.arg for a in of(scope, ast.arg)}
+            names = names_in(scope) | {a.arg for a in of(scope, ast.arg)}
             beside = any(side(n) is True and re.search(r"(?i)load|data|set$|_dl$", n) for n in names)
             if (
                 which is False

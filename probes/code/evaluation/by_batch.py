@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeGuard
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
@@ -68,7 +68,7 @@ def _whole(node: ast.expr, made: dict[str, list[ast.expr]], depth: int = 4) -> l
     """An expression and what the names in it were given in the loop."""
     found = [node]
     if depth:
-        names = {n.id for n in of(node, ast.Name)}
+        names = names_in(node)
         for name in sorted(names & made.keys()):
             for value in made[name]:
                 found += _whole(value, {k: v for k, v in made.items() if k != name}, depth - 1)
@@ -136,11 +136,11 @@ def _moved_down(source: Script, call: ast.Call, loop: ast.For, cut: ast.expr) ->
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
         return False
     name = statement.targets[0].id
-    labels = {n.id for n in of(loop.target, ast.Name)}
-    compares = [n for n in of(loop, ast.Compare) if {m.id for m in of(n, ast.Name)} >= {name}]
-    met = any({m.id for m in of(n, ast.Name)} & labels for n in compares)
+    labels = names_in(loop.target)
+    compares = [n for n in of(loop, ast.Compare) if names_in(n) >= {name}]
+    met = any(names_in(n) & labels for n in compares)
     counted = any(
-        name in {m.id for m in of(c, ast.Name)} and labels & {m.id for m in of(c, ast.Name)}
+        name in names_in(c) and labels & names_in(c)
         for c in of(loop, ast.Call)
         if last_name(c.func) in ("bincount", "update", "confusion_matrix", "histogram2d")
     )

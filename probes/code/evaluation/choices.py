@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -178,7 +178,7 @@ def _built_in_loop(source: Script, node: ast.AST, model: ast.expr) -> bool:
         for loop in source.loops_around(place)[:1]:
             if any(unparse(t) == name for n in of(loop, ast.Assign) for t, _ in assigned(n)):
                 return True
-            if isinstance(loop, ast.For) and name in {n.id for n in of(loop.target, ast.Name)}:
+            if isinstance(loop, ast.For) and name in names_in(loop.target):
                 return True
     return False
 

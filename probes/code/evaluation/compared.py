@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import names_in, of, unparse
+from ...readers._tree import names_bound, names_in, of, unparse
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
@@ -138,7 +138,7 @@ def ignored_counts(source: Script) -> Finding | None:
 
 def _shares_of_all(function: ast.FunctionDef) -> ast.AST | None:
     """`(guess == gold).mean()` of what is handed in as it is, where other figures leave out -100."""
-    given = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)}
+    given = names_bound(function)
     times = dict.fromkeys(given, 0)
     for node in of(function, ast.Name):
         if isinstance(node.ctx, ast.Store):

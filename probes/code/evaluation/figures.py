@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -134,8 +134,6 @@ def _fed_by_helpers(source: Script, name: str, loop: ast.For) -> list[ast.Call]:
         return []
     # a step may be handed to a strategy: `strategy.run(replica_step, args=batch)`
     homes |= {
-        f.name
-        for f in source.of(ast.FunctionDef)
-        if any(h in {n.id for n in of(f, ast.Name)} for h in homes) and f is not around
+        f.name for f in source.of(ast.FunctionDef) if any(h in names_in(f) for h in homes) and f is not around
     }
     return [c for c in of(loop, ast.Call) if last_name(c.func) in homes]

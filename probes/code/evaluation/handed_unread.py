@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, names_read, of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
@@ -29,7 +29,7 @@ def _evaluations(source: Script) -> Iterator[Function]:
 def data_unread(source: Script) -> Finding | None:
     """`for name, data in splits.items()` with `get_batch(splits["train"])`: one set under all names."""
     for function in _evaluations(source):
-        read = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load)}
+        read = names_read(function)
         for loop in of(function, ast.For):
             over = loop.iter.func if isinstance(loop.iter, ast.Call) else None
             if not isinstance(loop.target, ast.Tuple) or not isinstance(over, ast.Attribute):
@@ -81,7 +81,7 @@ def known_unread(source: Script) -> Finding | None:
         handed = [a for a in (*function.args.args, *function.args.kwonlyargs) if _KNOWN.match(a.arg)]
         if not handed or not any(last_name(c.func) in _RANKS for c in of(function, ast.Call)):
             continue
-        read = {n.id for n in of(function, ast.Name)}
+        read = names_in(function)
         for one in handed:
             if one.arg not in read:
                 return at(

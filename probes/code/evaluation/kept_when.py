@@ -6,7 +6,7 @@ import ast
 import re
 from fnmatch import fnmatchcase
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -101,5 +101,5 @@ def early_epoch_read(source: Script) -> Finding | None:
 
 def _counted(call: ast.Call) -> bool:
     """The path that is written holds the number of a round."""
-    names = {n.id for n in of(call.args[1], ast.Name)}
+    names = names_in(call.args[1])
     return any(_EPOCH.search(n) for n in names) or "epoch" in unparse(call.args[1])

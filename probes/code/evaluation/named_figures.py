@@ -15,7 +15,7 @@ from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from ..shared.nodes import assigned
+from ..shared.nodes import assigned, factors
 
 _WHOLE = ("sum", "mean", "nansum", "nanmean", "average", "reduce_sum", "reduce_mean")
 
@@ -160,27 +160,19 @@ def _no_f1(source: Script, value: ast.expr) -> str | None:
         if not isinstance(node.op, ast.Div):
             continue
         below = _floorless(node.right)
-        factors = [unparse(f) for f in _factors(node.left)]
-        names = [f for f in factors if not re.fullmatch(r"[\d.]+", f)]
+        above = [unparse(f) for f in factors(node.left)]
+        names = [f for f in above if not re.fullmatch(r"[\d.]+", f)]
         if len(names) != 2 or not isinstance(below, ast.BinOp):
             continue
-        if isinstance(below.op, ast.Mult) and sorted(map(unparse, _factors(below))) == sorted(names):
+        if isinstance(below.op, ast.Mult) and sorted(map(unparse, factors(below))) == sorted(names):
             return "precision and recall are multiplied below as well: F1 divides by their sum"
         plain = isinstance(below.op, ast.Add) and sorted(map(unparse, (below.left, below.right))) == sorted(
             names
         )
         around = " ".join(unparse(p) for p in source.above(node) if isinstance(p, (ast.BinOp, ast.Return)))
-        if plain and len(factors) == 2 and not re.search(r"\b2(?:\.0?)? \*|\* 2\b|\+ 1|beta", around):
+        if plain and len(above) == 2 and not re.search(r"\b2(?:\.0?)? \*|\* 2\b|\+ 1|beta", around):
             return "the harmonic mean has a two above: this is half of F1"
     return None
-
-
-def _factors(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        yield from _factors(node.left)
-        yield from _factors(node.right)
-    else:
-        yield node
 
 
 def _floorless(node: ast.expr) -> ast.expr:

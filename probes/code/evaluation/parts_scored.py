@@ -12,7 +12,7 @@ from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, gone_over, is_evaluation, ok
-from ..shared.nodes import whole_number
+from ..shared.nodes import is_appended_to, whole_number
 from ..shared.roles import model_calls
 
 _METRIC = re.compile(
@@ -87,7 +87,7 @@ def _last_of_list(source: Script) -> Finding | None:
             reads = [
                 n
                 for n in of(function, ast.Name)
-                if n.id == name and isinstance(n.ctx, ast.Load) and not _grows(source, n)
+                if n.id == name and isinstance(n.ctx, ast.Load) and not is_appended_to(source, n)
             ]
             ends = [source.parents.get(n) for n in reads]
             if not reads or not all(isinstance(e, ast.Subscript) and unparse(e.slice) == "-1" for e in ends):
@@ -98,11 +98,6 @@ def _last_of_list(source: Script) -> Finding | None:
                 continue
             return at(source, ends[0] or call, "of all batches that were kept, the last one alone is scored")
     return None
-
-
-def _grows(source: Script, node: ast.Name) -> bool:
-    outer = source.parents.get(node)
-    return isinstance(outer, ast.Attribute) and outer.attr in ("append", "extend")
 
 
 def _answers(source: Script, function: Function, name: str, call: ast.Call) -> bool:

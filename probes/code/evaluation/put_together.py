@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_bound, of, unparse, walk
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -22,7 +22,7 @@ def divided_by_last_batch(source: Script) -> Finding | None:
         if scope is None or takes_gradients(source, loop):
             continue
         inside = set(walk(loop))
-        each = {n.id for n in of(loop, ast.Name) if isinstance(n.ctx, ast.Store)}
+        each = names_bound(loop)
         summed = {
             s.target.id
             for s in of(loop, ast.AugAssign)

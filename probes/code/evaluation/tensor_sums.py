@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_bound, names_in, of, unparse, walk
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -136,7 +136,7 @@ def _made_once(source: Script, function: Function) -> Iterator[tuple[str, ast.AS
     for parameter, value in zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True):
         if isinstance(value, ast.Call) and last_name(value.func) in _ZEROS:
             yield parameter.arg, value
-    own = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)} | {a.arg for a in arguments}
+    own = names_bound(function) | {a.arg for a in arguments}
     for name, node in _zeros_of_module(source):
         if _only_slots(function, name, own):
             yield name, node
@@ -235,7 +235,7 @@ def repeated_rows_counted(source: Script) -> Finding | None:
         loop = loops[0]
         if not isinstance(loop, ast.For) or takes_gradients(source, loop):
             continue
-        fresh = {n.id for n in of(loop.target, ast.Name)} & {n.id for n in of(call.args[0], ast.Name)}
+        fresh = names_in(loop.target) & names_in(call.args[0])
         counted = any(last_name(c.func) in _COUNTS for c in of(loop, ast.Call))
         sums = [c for c in of(call.args[0], ast.Call) if last_name(c.func) in _FIGURES]
         if re.search(r"(?i)\bloss\b|_loss\b", unparse(call.args[0])):
@@ -260,7 +260,7 @@ def _drops(source: Script, made: ast.Call) -> bool:
 
 def _goes_over(source: Script, loop: ast.For) -> set[str]:
     """Names of what a loop goes over, here and where its function is called."""
-    names = {n.id for n in of(loop.iter, ast.Name)}
+    names = names_in(loop.iter)
     function = source.function_around(loop)
     calls = source.named(function.name) if function is not None else ()
     return names | {a.id for c in calls for a in c.args if isinstance(a, ast.Name)}

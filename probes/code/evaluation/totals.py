@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.nodes import assigned, flat
+from ..shared.nodes import assigned, flat, is_appended_to
 
 _SHOWS = re.compile(
     r"(?i)^(?:print|info|debug|log|write|set_description|set_postfix|add_scalar|format|update)"
@@ -76,7 +76,7 @@ def last_count_only(source: Script) -> Finding | None:
 
 def _in_one_round(source: Script, loop: ast.AST, node: ast.AST) -> bool:
     """It stands under `if key == "text":` of the loop over keys: one round comes by."""
-    own = {n.id for n in of(loop.target, ast.Name)} if isinstance(loop, ast.For) else set()
+    own = names_in(loop.target) if isinstance(loop, ast.For) else set()
     return any(
         isinstance(p, ast.If)
         and loop in source.above(p)
@@ -104,7 +104,7 @@ def emptied_each_round(source: Script) -> Finding | None:
                     continue
                 reads = [n for n in of(_block(source, loop), ast.Name) if n.id == name]
                 inside = [n for n in reads if loop.lineno < n.lineno <= last and isinstance(n.ctx, ast.Load)]
-                filled = [n for n in inside if _is_filled(source, n)]
+                filled = [n for n in inside if is_appended_to(source, n)]
                 behind = [n for n in reads if n.lineno > last]
                 if filled and len(filled) == len(inside) and behind and isinstance(behind[0].ctx, ast.Load):
                     joined = [c for c in source.named(*_JOINED) if any(n is behind[0] for n in walk(c))]
@@ -116,12 +116,6 @@ def emptied_each_round(source: Script) -> Finding | None:
 
 
 _JOINED = ("cat", "concatenate", "concat", "stack", "vstack", "hstack", "mean", "sum", "array")
-
-
-def _is_filled(source: Script, node: ast.Name) -> bool:
-    """`name.append(...)`, `name.extend(...)`."""
-    attribute = source.parents.get(node)
-    return isinstance(attribute, ast.Attribute) and attribute.attr in ("append", "extend")
 
 
 def never_begun_anew(source: Script) -> Finding | None:

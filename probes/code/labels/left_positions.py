@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_read, of, unparse
 from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -149,7 +149,7 @@ def _left(source: Script, losses: bool) -> Finding | None:
                 continue
             seen = seen or node
             if loads is None:
-                loads = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load)}
+                loads = names_read(function)
             if name not in loads and not loads & {"locals", "vars"}:
                 return at(source, node, f"`{name}` is found out and never used: what has no label counts")
     return ok(source, seen, "what has no label is left out") if seen is not None else None
@@ -311,8 +311,8 @@ def only_padding_counts(source: Script) -> Finding | None:
         if not isinstance(node.op, ast.Mult):
             continue
         for side, other in ((node.left, node.right), (node.right, node.left)):
-            given = mine.given(side) if isinstance(side, ast.Name) else None
-            test = _compared(given.value if given is not None and not given.places else side)
+            given = mine.whole_given(side) if isinstance(side, ast.Name) else None
+            test = _compared(given or side)
             if (
                 test is None
                 or not is_label(_root(test.left))

@@ -146,7 +146,7 @@ def _read_back(source: Script, statement: ast.AST) -> bool:
         return False
     names = {unparse(t) for t in getattr(statement, "targets", [])}
     for node in of(function, ast.Assign):
-        if names & {n.id for n in of(node.value, ast.Name)}:
+        if names & names_in(node.value):
             names |= {unparse(t) for t in node.targets}
     calls = of(function, ast.Call)
     kept = any(

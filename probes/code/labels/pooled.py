@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_read, of, unparse
 from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -71,7 +71,7 @@ def _lengths_unread(source: Script, function: ast.AST) -> Finding | None:
     if not isinstance(function, ast.FunctionDef):
         return None
     handed = [a.arg for a in function.args.args if _SIZES.match(a.arg)]
-    read = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load)}
+    read = names_read(function)
     idle = [h for h in handed if h not in read]
     if not idle or len(idle) < len(handed) or not re.search(r"(?i)pad", source.code):
         return None

@@ -13,7 +13,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, is_evaluation, ok
-from ..shared.nodes import assigned
+from ..shared.nodes import assigned, is_handed_to
 from ..shared.roles import TARGET_WORDS
 from ..shared.rows import rows_of
 
@@ -174,7 +174,10 @@ def _turned_too(
     """Another one of the group is changed with it, or the order is used for more than this name."""
     inside = set(of(node, ast.Name))
     if order and any(
-        n.id == order and isinstance(n.ctx, ast.Load) and n not in inside and not _shuffles(source, n)
+        n.id == order
+        and isinstance(n.ctx, ast.Load)
+        and n not in inside
+        and not is_handed_to(source, n, "shuffle")
         for n in of(group.scope, ast.Name)
     ):
         return True
@@ -186,11 +189,6 @@ def _turned_too(
                 if name in names_in(again.value) and not group.of_labels:
                     return True
     return False
-
-
-def _shuffles(source: Script, node: ast.Name) -> bool:
-    call = source.parents.get(node)
-    return isinstance(call, ast.Call) and last_name(call.func) == "shuffle"
 
 
 def _used_together(group: _Group, name: str, others: frozenset[str], node: ast.stmt) -> str | None:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_bound, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow, returns
@@ -148,7 +148,7 @@ def _of_inner(source: Script, scope: _Scope, node: ast.Name) -> bool:
     inner = source.function_around(node)
     if inner is None or inner is scope:
         return False
-    stored = {n.id for n in of(inner, ast.Name) if isinstance(n.ctx, ast.Store)}
+    stored = names_bound(inner)
     return node.id in stored | {a.arg for a in of(inner, ast.arg)}
 
 

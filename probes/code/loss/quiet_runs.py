@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_read, of, unparse
 from ...readers.script import all_arguments, argument, last_name
 from ...registry import Finding
 from ...script_diff.vocabulary import word_set
@@ -101,7 +101,7 @@ def _reaches_backward(source: Script, function: Function | None, statement: ast.
     loops = source.loops_around(statement)
     names = {n.id for t in statement.targets for n in of(t, ast.Name)}
     inside: ast.AST = loops[0] if loops else function or source.tree
-    read = {n.id for n in of(inside, ast.Name) if isinstance(n.ctx, ast.Load)}
+    read = names_read(inside)
     later = [n for n in of(inside, ast.Name) if n.lineno > (statement.end_lineno or statement.lineno)]
     if any(n.id in names and isinstance(n.ctx, ast.Store) for n in later):
         return False  # `out = model(x)`, then `out = scale(out)`: what comes after the block may learn

@@ -49,7 +49,7 @@ def multiplied_up_wrongly(source: Script) -> Finding | None:
         name = last_name(whole)
         seen = seen or call
         if re.fullmatch(r"(?i)(?:\w*_)?betas?", name) and "cumprod" in last_name(call.func).lower():
-            if not re.search(r"\b1(?:\.0?)? - ", unparse(_value(source, whole))):
+            if not re.search(r"\b1(?:\.0?)? - ", unparse(flow(source).whole_given(whole) or whole)):
                 return at(
                     source,
                     call,
@@ -64,13 +64,10 @@ def multiplied_up_wrongly(source: Script) -> Finding | None:
     return ok(source, seen, "the alphas are multiplied up") if seen is not None else None
 
 
-def _value(source: Script, node: ast.expr) -> ast.expr:
-    return flow(source).whole_given(node) or node
-
-
 def is_bar(source: Script, node: ast.expr) -> bool:
     """The share of the picture, by its name or by the table that it is taken from."""
-    return _BARS.search(f"{unparse(node)} {unparse(_value(source, node))}") is not None
+    told = flow(source).whole_given(node) or node
+    return _BARS.search(f"{unparse(node)} {unparse(told)}") is not None
 
 
 def rooted(node: ast.expr) -> ast.expr | None:

@@ -45,13 +45,9 @@ def shares_without_roots(source: Script) -> Finding | None:
     for node, picture, noise in mixed(source):
         rest = rest_of(noise)
         if rest is not None and unparse(rest) == unparse(picture) and is_bar(source, picture):
-            if not re.search(r"sqrt|\*\* 0\.5", unparse(_given(source, picture))):
+            if not re.search(r"sqrt|\*\* 0\.5", unparse(flow(source).whole_given(picture) or picture)):
                 return at(source, node, "picture and noise are weighted by a and 1 - a, not by their roots")
     return None
-
-
-def _given(source: Script, node: ast.expr) -> ast.expr:
-    return flow(source).whole_given(node) or node
 
 
 def target_is_input(source: Script) -> Finding | None:
@@ -59,7 +55,7 @@ def target_is_input(source: Script) -> Finding | None:
     if not diffuses(source):
         return None
     for call, pred, target in _objectives(source):
-        asked = _given(source, pred)
+        asked = flow(source).whole_given(pred) or pred
         if not isinstance(asked, ast.Call) or not asked.args or not isinstance(target, ast.Name):
             continue
         given = asked.args[0]

@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
+from ..shared.nodes import is_handed_to
 from ..shared.sides import literal
 
 _X = re.compile(r"(?i)^(?:x|xs|left|right|x_?min|x_?max|x[01234]|[lr]x|cx|x_?c|\w+_x[12]?|x_\w+)$")
@@ -498,12 +499,6 @@ def moved_part_thrown_away(source: Script) -> Finding | None:
     return None
 
 
-def _only_counted(source: Script, node: ast.Name) -> bool:
-    """`len(PAIRS)`, the number of points."""
-    holder = source.parents.get(node)
-    return isinstance(holder, ast.Call) and last_name(holder.func) == "len"
-
-
 def exchange_never_used(source: Script) -> Finding | None:
     """`MIRRORED = [1, 0, 3, 2]` is never read: a mirrored picture has left and right exchanged."""
     if not any(axis == "x" for _, axis in _flips(source)):
@@ -528,7 +523,7 @@ def exchange_never_used(source: Script) -> Finding | None:
             continue
         seen = seen or node
         read = [n for n in source.of(ast.Name) if n.id == target.id and isinstance(n.ctx, ast.Load)]
-        if all(_only_counted(source, n) for n in read) and not source.loose:
+        if all(is_handed_to(source, n, "len") for n in read) and not source.loose:
             return at(
                 source,
                 node,

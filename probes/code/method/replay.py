@@ -179,8 +179,8 @@ def future_of_same_state(source: Script) -> Finding | None:
                 if not any(is_gamma(f) for f in factors(side)):
                     continue
                 for factor in factors(side):
-                    given = mine.given(factor) if isinstance(factor, ast.Name) else None
-                    value = given.value if given is not None and not given.places else factor
+                    given = mine.whole_given(factor) if isinstance(factor, ast.Name) else None
+                    value = given or factor
                     asked = _asked(value)
                     if asked is not None and len(asked.args) == 1 and unparse(asked.args[0]) == batch.first:
                         return at(

@@ -33,7 +33,7 @@ def added_up_forwards(source: Script) -> Finding | None:
             and len(loop.iter.args) == 3
         ):
             continue
-        counted = {n.id for n in of(loop.target, ast.Name)}
+        counted = names_in(loop.target)
         for node in loop.body:
             if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
                 continue

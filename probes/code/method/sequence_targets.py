@@ -320,8 +320,7 @@ def temperature_multiplied(source: Script) -> Finding | None:
             if value is None and isinstance(side, ast.Attribute):
                 from .noise import _default
 
-                kept = flow(source).given(side)  # `self.T`, as `__init__` was given it
-                name = kept.value if kept is not None and not kept.places else None
+                name = flow(source).whole_given(side)  # `self.T`, as `__init__` was given it
                 value = _default(source, name) if isinstance(name, ast.Name) else None
             if value is None or not 0 < value < 1:
                 continue

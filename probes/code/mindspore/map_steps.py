@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import names_in, of, unparse
+from ...readers._tree import names_bound, names_in, of, unparse
 from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -101,7 +101,7 @@ def _on_held_out_side(function: ast.FunctionDef, flag: str) -> Iterator[ast.Call
 
 def _given(function: ast.FunctionDef) -> set[str]:
     """Names that the function gives a value itself."""
-    return {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)}
+    return names_bound(function)
 
 
 def _always(source: Script, function: ast.FunctionDef, flag: str) -> Iterator[ast.Call]:

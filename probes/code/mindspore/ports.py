@@ -219,8 +219,8 @@ def _lists_of_steps(source: Script) -> Iterator[list[ast.expr]]:
         if len(node.elts) > 1 and any(isinstance(e, ast.Call) for e in node.elts):
             steps = []
             for one in node.elts:
-                given = mine.given(one) if isinstance(one, ast.Name) else None
-                steps.append(given.value if given is not None and not given.places else one)
+                given = mine.whole_given(one) if isinstance(one, ast.Name) else None
+                steps.append(given or one)
             yield steps
 
 

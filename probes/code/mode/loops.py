@@ -7,7 +7,7 @@ import builtins
 import re
 
 from ....engine.model import State
-from ...readers._tree import names_in, of, unparse, walk
+from ...readers._tree import names_bound, names_in, of, unparse, walk
 from ...readers.script import UNTAPED, all_arguments, keyword, last_name, moves_one_tensor
 from ...registry import Finding, View, any_of, probe
 from ...rehearsal.judges import shows
@@ -545,7 +545,7 @@ def _train_while_evaluating(source: Script) -> Finding | None:
 def _serves_step(source: Script, block: ast.With) -> bool:
     """What is computed in the block goes into a loss further down in its function: a teacher's answer."""
     function = source.function_around(block)
-    made = {n.id for n in of(block, ast.Name) if isinstance(n.ctx, ast.Store)}
+    made = names_bound(block)
     if function is None or not made:
         return False
     backward = [c for c in source.backwards if source.function_around(c) is function]

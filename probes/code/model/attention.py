@@ -277,8 +277,8 @@ def _is_root(mine: Flow, node: ast.expr) -> bool:
 def mask_times_scores(source: Script) -> Finding | None:
     """`softmax(scores * mask)`: a score of zero hides nothing, it is as likely as any."""
     for _, _, scores, _ in _softmaxes(source):
-        given = flow(source).given(scores) if isinstance(scores, ast.Name) else None
-        value = given.value if given is not None and not given.places else scores
+        given = flow(source).whole_given(scores) if isinstance(scores, ast.Name) else None
+        value = given or scores
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
             for mask, other in ((value.left, value.right), (value.right, value.left)):
                 named = re.fullmatch(r"(?:\w+\.)*\w*mask\w*(?:\[.*\])?(?:\.\w+\([^()]*\))*", unparse(mask))
@@ -515,8 +515,8 @@ def heads_joined_without_turning(source: Script) -> Finding | None:
             if isinstance(owner, ast.Call) and last_name(owner.func) == "contiguous":
                 owner = owner.func.value if isinstance(owner.func, ast.Attribute) else owner
             sizes = args[0].elts if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)) else args
-            given = mine.given(owner) if isinstance(owner, ast.Name) else None
-            value = given.value if given is not None and not given.places else owner
+            given = mine.whole_given(owner) if isinstance(owner, ast.Name) else None
+            value = given or owner
             if value is None or len(sizes) != 3 or not _of_values(function, call, value):
                 continue
             return at(

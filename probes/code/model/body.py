@@ -64,7 +64,7 @@ def _integer_division(source: Script) -> Finding | None:
 
 def _of_shape(source: Script, node: ast.BinOp) -> bool:
     """A name of an input that holds a size: `x = width // 4` of `_, _, width = image.shape[1:]`."""
-    names = {n.id for n in of(node.left, ast.Name)}
+    names = names_in(node.left)
     function = source.function_around(node) or source.tree
     return any(
         ".shape" in unparse(n.value)

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from ...readers._tree import names_in, of, unparse, walk
+from ...readers._tree import names_in, names_read, of, unparse, walk
 from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -244,7 +244,7 @@ def branch_unjoined(source: Script) -> Finding | None:
 
 
 def _unread(function: Function) -> Iterator[ast.Assign]:
-    read = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Load)}
+    read = names_read(function)
     if read & {"locals", "vars", "eval", "exec"}:
         return
     for node in of(function, ast.Assign):

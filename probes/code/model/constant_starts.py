@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
@@ -287,9 +287,7 @@ def _filled_later(source: Script, node: ast.AST, target: ast.expr) -> bool:
 def _of_another_loop(source: Script, one: ast.AST, other: ast.AST, name: str) -> bool:
     """`p` of a loop further down, `for p, q in zip(average.parameters(), ...)`, is another `p`."""
     apart = [loop for loop in source.loops_around(other) if loop not in source.loops_around(one)]
-    return any(
-        name.split(".")[0] in {n.id for n in of(p.target, ast.Name)} for p in apart if isinstance(p, ast.For)
-    )
+    return any(name.split(".")[0] in names_in(p.target) for p in apart if isinstance(p, ast.For))
 
 
 def _instead(source: Script, one: ast.AST, other: ast.AST) -> bool:

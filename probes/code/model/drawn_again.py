@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -169,9 +169,9 @@ def _goes_over(source: Script, loop: ast.For, owner: str) -> bool:
     tests = [unparse(n.test) for n in of(loop, ast.If)]
     if any(re.search(r"\bname\b|\bn\b|\bin\b|==|requires_grad|startswith|endswith", t) for t in tests):
         return False
-    names = {n.id for n in of(loop.target, ast.Name)}
+    names = names_in(loop.target)
     for call in of(loop, ast.Call):
-        used = {n.id for n in of(call, ast.Name)} & names
+        used = names_in(call) & names
         if _DRAWS.match(last_name(call.func)) and used:
             return True
         drawn = last_name(call.func) == "set_data" and re.search(r"initializer\(", unparse(call))

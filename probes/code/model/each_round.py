@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import names_in, of, unparse
+from ...readers._tree import names_bound, names_in, of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -66,7 +66,7 @@ def _reads_no_setting(loop: ast.For) -> bool:
     over = loop.iter
     different = isinstance(over, (ast.Tuple, ast.List)) and len({unparse(e) for e in over.elts}) > 1
     named = isinstance(over, ast.Name)
-    targets = {n.id for n in of(loop.target, ast.Name)}
+    targets = names_in(loop.target)
     if not (different or named) or not targets or any(t.startswith("_") for t in targets):
         return False
     reads = {n.id for line in loop.body for n in of(line, ast.Name) if isinstance(n.ctx, ast.Load)}
@@ -141,7 +141,7 @@ def _states(function: Function, call: ast.Call, width: int) -> list[tuple[int, s
     last = ends[0] if len(ends) == 1 else None
     if not isinstance(last, ast.Tuple) or len(last.elts) != width:
         return []
-    stored = {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)}
+    stored = names_bound(function)
     return [
         (place, handed.id)
         for place, one in enumerate(last.elts)

@@ -67,8 +67,8 @@ def _scores_cut(source: Script) -> ast.expr | None:
             end = back.value
             if isinstance(end, ast.Call) and last_name(end.func) in ("softmax", "log_softmax") and end.args:
                 inner = end.args[0]
-                given = mine.given(inner) if isinstance(inner, ast.Name) else None
-                inner = given.value if given is not None and not given.places else inner
+                given = mine.whole_given(inner) if isinstance(inner, ast.Name) else None
+                inner = given or inner
                 if isinstance(inner, ast.Call) and last_name(inner.func) in _HARD:
                     return inner
     return None

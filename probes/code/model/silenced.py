@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Function, Script
@@ -137,5 +137,5 @@ def _goes_on(source: Script, call: ast.Call) -> bool:
         return True
     if not isinstance(parent, ast.Assign):
         return False
-    names = {n.id for n in of(call, ast.Name)}
+    names = names_in(call)
     return any(isinstance(t, ast.Name) and t.id in names for t in parent.targets)

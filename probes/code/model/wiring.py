@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow, returns
@@ -421,14 +421,14 @@ def _is_branch(function: Function, side: ast.expr, stream: str) -> bool:
     """`f(norm(x))`, or of what is made of the stream above: `h = f(norm(x))`, then `x + drop(h)`."""
     if not isinstance(side, ast.Call):
         return False
-    names = {n.id for n in of(side, ast.Name)}
+    names = names_in(side)
     if stream in names or not _asks_layer(side):
         return _runs_self(side, stream)
     above = [n for n in function.body if isinstance(n, ast.Assign) and n.lineno < side.lineno]
     for node in reversed(above):
         made = {n.id for t in node.targets for n in of(t, ast.Name)}
         if made & names and stream not in made:
-            names |= {n.id for n in of(node.value, ast.Name)}
+            names |= names_in(node.value)
             if stream in names and any(_asks_layer(c) for c in of(node.value, ast.Call)):
                 return True
     return False

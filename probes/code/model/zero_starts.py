@@ -92,8 +92,7 @@ def units(made: ast.expr) -> int | None:
 
 def _is_alone(source: Script, layer: ast.expr) -> bool:
     """`probe = nn.Linear(512, 10).to(device)` that is part of nothing else: a linear model."""
-    given = flow(source).given(layer) if isinstance(layer, ast.Name) else None
-    made = given.value if given is not None and not given.places else None
+    made = flow(source).whole_given(layer) if isinstance(layer, ast.Name) else None
     while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _MOVES:
         made = made.func.value
     handed = [a for c in source.calls if last_name(c.func)[:1].isupper() for a in c.args]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import all_arguments, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
@@ -114,8 +114,8 @@ def _momentum_exchanged(source: Script) -> Finding | None:
             new = next((n for n in shares if n != old), None)
             if old not in shares or new is None or len(shares) != 2:
                 continue
-            given = flow(source).given(shares[new]) if isinstance(shares[new], ast.Name) else None
-            meant = given.value if given is not None and not given.places else shares[new]
+            given = flow(source).whole_given(shares[new]) if isinstance(shares[new], ast.Name) else None
+            meant = given or shares[new]
             rest = unparse(shares[old]).replace("1.0", "1")
             if _MOMENTUM.search(unparse(meant)) and rest == f"1 - {unparse(shares[new])}":
                 return at(source, node, "the shares are exchanged: the average is nearly the newest weights")
@@ -490,7 +490,7 @@ def _linear(source: Script, node: ast.expr, depth: int = 6) -> Shares | None:
 
 def _number(source: Script, node: ast.expr) -> float | None:
     if isinstance(node, ast.Name) and any(
-        isinstance(p, (ast.For, ast.comprehension)) and node.id in {n.id for n in of(p.target, ast.Name)}
+        isinstance(p, (ast.For, ast.comprehension)) and node.id in names_in(p.target)
         for p in source.above(node)
     ):
         return None

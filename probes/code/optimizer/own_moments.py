@@ -12,6 +12,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import factors
 
 _OPTIMIZER = re.compile(r"(?i)optim|adam|rms_?prop|adagrad|adadelta|lamb$|^lion")
 # methods that divide by a curvature, not by the root of a mean of squares, or take signs
@@ -95,7 +96,7 @@ def _squared(value: ast.expr) -> bool:
         if isinstance(node, ast.Call) and last_name(node.func) in ("pow", "pow_") and _is(node.args[-1:], 2):
             return True
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            if max(Counter(unparse(f) for f in _factors(node)).values()) > 1:
+            if max(Counter(unparse(f) for f in factors(node)).values()) > 1:
                 return True
     return False
 
@@ -103,14 +104,6 @@ def _squared(value: ast.expr) -> bool:
 def _is(node: ast.expr | list[ast.expr], number: float) -> bool:
     one = node[0] if isinstance(node, list) and node else node
     return isinstance(one, ast.Constant) and one.value == number
-
-
-def _factors(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        yield from _factors(node.left)
-        yield from _factors(node.right)
-    else:
-        yield node
 
 
 def _holds(node: ast.AST, key: str) -> bool:

@@ -140,8 +140,8 @@ def _dicts(source: Script) -> Iterator[Checkpoint]:
 
 def _dict(source: Script, node: ast.expr) -> dict[str, ast.expr] | None:
     """The items of a dict that a name was given, as written; None where it is not known."""
-    given = flow(source).given(node) if isinstance(node, ast.Name) else None
-    value = given.value if given is not None and not given.places else node
+    given = flow(source).whole_given(node) if isinstance(node, ast.Name) else None
+    value = given or node
     if not isinstance(value, ast.Dict) or not all(isinstance(k, ast.Constant) for k in value.keys):
         return None
     return {

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -187,7 +187,7 @@ def _of_item(source: Script, made: ast.ListComp, test: ast.expr) -> str | None:
     held = one.left
     if isinstance(held, ast.Call) and last_name(held.func) in ("int", "item") and held.args:
         held = held.args[0]
-    bound = {n.id for n in of(over.target, ast.Name)}
+    bound = names_in(over.target)
     if isinstance(held, ast.Name) and held.id in bound:
         row = TARGET_WORDS.search(held.id.lower()) is not None
         whole = over.iter.args[0] if isinstance(over.iter, ast.Call) and over.iter.args else over.iter

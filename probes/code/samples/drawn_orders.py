@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, gone_over, ok, outer_loop, runs_in
+from ..shared.nodes import is_handed_to
 from ..shared.sides import literal, side, stem
 
 _DRAWS = ("permutation", "randperm")
@@ -31,7 +32,7 @@ def order_left(source: Script) -> Finding | None:
         seen = seen or call
         around = scope or source.tree
         reads = [n for n in of(around, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
-        read = any(not _counted(source, n) for n in reads)
+        read = any(not is_handed_to(source, n, "len") for n in reads)
         shared = any(name in n.names for n in of(around, ast.Global, ast.Nonlocal))
         indirect = any(isinstance(c.func, ast.Name) and c.func.id in _INDIRECT for c in source.calls)
         if read or shared or indirect or not _feeds(source, made):
@@ -41,12 +42,6 @@ def order_left(source: Script) -> Finding | None:
 
 
 _INDIRECT = ("locals", "globals", "vars", "eval", "exec")
-
-
-def _counted(source: Script, name: ast.Name) -> bool:
-    """`len(order)`: as many as there are samples, whatever their order."""
-    parent = source.parents.get(name)
-    return isinstance(parent, ast.Call) and last_name(parent.func) == "len"
 
 
 def _feeds(source: Script, made: ast.Assign) -> bool:
@@ -85,7 +80,7 @@ def seeded_each_epoch(source: Script) -> Finding | None:
     loop = outer_loop(source)
     if not isinstance(loop, ast.For) or not takes_gradients(source, loop):
         return None
-    changing = {n.id for n in of(loop.target, ast.Name)}
+    changing = names_in(loop.target)
     inside = [n for s in loop.body for n in walk(s)]
     written = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     for call in loop.body:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -175,7 +175,7 @@ def _pair(source: Script, function: Function) -> tuple[str, str] | None:
 
 def _root(source: Script, node: ast.expr, read: set[str]) -> str:
     """Which of the pictures an expression is made of."""
-    names = {n.id for n in of(node, ast.Name)}
+    names = names_in(node)
     for _ in range(3):
         if found := names & read:
             return found.pop() if len(found) == 1 else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
@@ -172,7 +172,7 @@ def _refitted(source: Script) -> Finding | None:
             continue
         learns = side(unparse(call.args[0]))
         seen = seen or call
-        if learns is False and not {n.id for n in of(call.args[0], ast.Name)} & development_names(source):
+        if learns is False and not names_in(call.args[0]) & development_names(source):
             return at(source, call, "held-out data are scaled by what is learned from themselves")
     own = _own_statistics(source) or own_figures(source) or own_fits(source)
     if own is not None:

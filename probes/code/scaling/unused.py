@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import is_called
 from ..shared.sides import either
 from ..splits.joined_fit import one_figure_for_columns
 from ..tensorflow.keras_slips import never_adapted
@@ -83,7 +84,7 @@ def _figures_unused(source: Script) -> Finding | None:
         n.id if isinstance(n, ast.Name) else n.attr
         for n in source.of(ast.Name, ast.Attribute)
         if isinstance(n.ctx, ast.Load)
-        if not _is_called(source, n)
+        if not is_called(source, n)
     }
     read |= {
         n.slice.value
@@ -157,12 +158,6 @@ def _by_row(source: Script) -> Finding | None:
                 source, node, "each row is standardised over its columns, which stand for different things"
             )
     return ok(source, seen, "tables are standardised by column") if seen is not None else None
-
-
-def _is_called(source: Script, node: ast.AST) -> bool:
-    """`x.mean()`: the method, not the figure."""
-    parent = source.parents.get(node)
-    return isinstance(parent, ast.Call) and parent.func is node
 
 
 def _function_unused(source: Script) -> Finding | None:

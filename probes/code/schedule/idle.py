@@ -18,6 +18,7 @@ from ...scripts.flow import flow
 from ...scripts.learning import taken
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, imports_locals, ok
+from ..shared.nodes import is_called
 from ..shared.sides import either
 from .asked_once import asked_for_one_step
 from .of_fit import callback_unused
@@ -159,14 +160,9 @@ def _received(
 def _goes_by_itself(source: Script, function: Function) -> bool:
     """The function is handed on as a value (`partial(make, ...)`, a table of functions): others call it."""
     return any(
-        n.id == function.name and isinstance(n.ctx, ast.Load) and not _is_called(source, n)
+        n.id == function.name and isinstance(n.ctx, ast.Load) and not is_called(source, n)
         for n in source.of(ast.Name)
     )
-
-
-def _is_called(source: Script, name: ast.Name) -> bool:
-    parent = source.parents.get(name)
-    return isinstance(parent, ast.Call) and parent.func is name
 
 
 def _handed(source: Script) -> Iterable[tuple[Function, str]]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...readers._tree import of
+from ...readers._tree import names_in, of
 from ...readers.script import argument, last_name
 from ...scripts.syntax import Loop, Script
 from ..shared.gates import gate
@@ -79,12 +79,12 @@ def _over(node: ast.expr) -> tuple[ast.expr, float | None]:
 def _broken_off(source: Script, loop: ast.For, one: ast.Break, numbers: Numbers, rounds: float) -> float:
     """`if step >= most: break` ends the loop there; what stops early for its losses does not count."""
     test = next((p.test for p in source.above(one) if isinstance(p, ast.If)), None)
-    counters = {n.id for n in of(loop.target, ast.Name)}
+    counters = names_in(loop.target)
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
         if test.left.id in counters:
             return numbers.of(test.comparators[0])
     inner = source.loops_around(loop) != [] or source.function_around(loop) is not None
-    names = {n.id for n in of(test, ast.Name)} if test is not None else set()
+    names = names_in(test) if test is not None else set()
     if inner and counters & names:
         raise Unknown("break")
     return rounds
@@ -107,7 +107,7 @@ def times(source: Script, loops: list[Loop], node: ast.AST, numbers: Numbers) ->
             every = _every(parent.test) if inner in parent.body else None
             if every is not None:
                 found = found // numbers.of(every)
-            elif counters & {n.id for n in of(parent.test, ast.Name)}:
+            elif counters & names_in(parent.test):
                 raise Unknown("condition")
         inner = parent
     return found

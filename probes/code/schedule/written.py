@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import names_in, of, unparse
+from ...readers._tree import names_bound, names_in, of, unparse
 from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -305,7 +305,7 @@ def _swings(source: Script, maker: RateMaker) -> Finding | None:
 
 
 def _stored(maker: RateMaker) -> set[str]:
-    return {n.id for n in of(maker, ast.Name) if isinstance(n.ctx, ast.Store)}
+    return names_bound(maker)
 
 
 _LOOKS = (_without_pi, _compounded, _remainder, _never_reached, _floored, _floored_least, _swings)

@@ -46,6 +46,24 @@ def is_own(source: Script, call: ast.Call) -> bool:
     return isinstance(call.func, ast.Name) and call.func.id in flow(source).functions
 
 
+def is_called(source: Script, node: ast.AST) -> bool:
+    """It is what a call runs: `x.mean` of `x.mean()`, the method and not the figure."""
+    parent = source.parents.get(node)
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
+def is_handed_to(source: Script, node: ast.AST, *names: str) -> bool:
+    """It stands by itself in a call of one of these names: `order` of `len(order)`."""
+    parent = source.parents.get(node)
+    return isinstance(parent, ast.Call) and parent.func is not node and last_name(parent.func) in names
+
+
+def is_appended_to(source: Script, node: ast.AST) -> bool:
+    """A list that grows: `name` of `name.append(...)`, `name.extend(...)`."""
+    parent = source.parents.get(node)
+    return isinstance(parent, ast.Attribute) and parent.attr in ("append", "extend")
+
+
 def texts_in(node: ast.AST) -> list[str]:
     """Every text that stands in an expression."""
     return [n.value for n in of(node, ast.Constant) if isinstance(n.value, str)]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...scripts.flow import flow, losses
 from ...scripts.learning import taken
@@ -90,7 +90,7 @@ def handed_out(loop: ast.For) -> Iterator[str]:
     yield from names
     for node in loop.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            read = {n.id for n in of(node.value, ast.Name)}
+            read = names_in(node.value)
             if read & set(names):
                 yield from (n.id for n in of(node.targets[0], ast.Name) if n.id not in names)
 

@@ -11,7 +11,7 @@ import ast
 from dataclasses import replace
 from functools import lru_cache
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...scripts.flow import Given, flow, returns
 from ...scripts.syntax import Function, Script
@@ -353,7 +353,7 @@ class Reader:
         held = self.rows_in(inner(over.iter), env, depth - 1)
         if held is None:
             return None
-        names = {n.id for n in of(over.target, ast.Name)}
+        names = names_in(over.target)
         for test in over.ifs:
             chosen = condition(self, test, next(iter(names), ""), held, env, depth - 1)
             if chosen is None:
@@ -548,7 +548,7 @@ class Reader:
         over = loops[0].iter
         if not (isinstance(over, ast.Call) and last_name(over.func) == "range" and len(over.args) == 2):
             return None
-        names = [{n.id for n in of(a, ast.Name)} for a in over.args]
+        names = [names_in(a) for a in over.args]
         if not all(n & set(handed) for n in names):
             return None
         bounds = [number(self, a, bound, depth - 1) for a in over.args]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_bound, of, unparse, walk
 from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -183,7 +183,7 @@ def _given_in(source: Script, name: ast.Name) -> Function | None:
 def _own_names(function: Function) -> frozenset[str]:
     given = function.args
     taken = {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
-    return frozenset(taken | {n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)})
+    return frozenset(taken | names_bound(function))
 
 
 # ---------------------------------------------------------------------- rows in both parts

@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import is_handed_to
 from ..shared.sides import side, words
 
 _DRAWN = re.compile(r"permutation|randperm|\bchoice\(|randint\(|argsort\(|shuffle")
@@ -160,7 +161,7 @@ def permuted_alone(source: Script) -> Finding | None:
         if not shuffled and not _is_drawn(source, order):
             continue
         uses = [n for n in of(scope, ast.Name) if n.id == order.id and isinstance(n.ctx, ast.Load)]
-        if sum(not _is_shuffled(source, n) for n in uses) != 1:
+        if sum(not is_handed_to(source, n, "shuffle") for n in uses) != 1:
             continue
         for partner in _filled_beside(scope, name):
             again = [
@@ -183,11 +184,6 @@ def permuted_alone(source: Script) -> Finding | None:
                     source, node, f"`{name}` is put into a drawn order, and `{partner}` beside it is not"
                 )
     return None
-
-
-def _is_shuffled(source: Script, node: ast.Name) -> bool:
-    parent = source.parents.get(node)
-    return isinstance(parent, ast.Call) and last_name(parent.func) == "shuffle"
 
 
 def _filled_beside(scope: ast.AST, name: str) -> list[str]:

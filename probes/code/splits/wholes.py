@@ -254,7 +254,7 @@ def _table_standardised(source: Script) -> ast.AST | None:
         names = {root.id}
         for later in source.of(ast.Assign):
             if later.lineno > node.lineno and source.function_around(later) is scope:
-                read = {n.id for n in of(later.value, ast.Name)}
+                read = names_in(later.value)
                 if isinstance(later.targets[0], ast.Name) and read & {root.id}:
                     names.add(later.targets[0].id)
         splits = [c for c in source.named(*_SPLITS) if c.lineno > node.lineno]

@@ -165,8 +165,7 @@ def one_cleared_early(source: Script) -> Finding | None:
 def _without_gradients(source: Script, step: _Event) -> bool:
     """An optimizer whose step moves weights by an operator of its own (proximal), and reads no gradients."""
     held = getattr(step.node.func, "value", None)
-    given = flow(source).given(held) if isinstance(held, ast.expr) else None
-    made = given.value if given is not None and not given.places else None
+    made = flow(source).whole_given(held) if isinstance(held, ast.expr) else None
     if not isinstance(made, ast.Call):
         return False
     owner = source.classes.get(last_name(made.func))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -135,14 +135,14 @@ def asked_raw(source: Script) -> Finding | None:
         given = argument(call, position=0)
         if given is None:
             continue
-        way, names, seen = [unparse(given)], {n.id for n in of(given, ast.Name)}, set[str]()
+        way, names, seen = [unparse(given)], names_in(given), set[str]()
         while names - seen:  # what the picture was made of, in the block it stands in
             name = sorted(names - seen)[0]
             seen.add(name)
             for made in source.of(ast.Assign):
                 if made.lineno < call.lineno and any(unparse(t) == name for t in made.targets):
                     way.append(unparse(made.value))
-                    names |= {n.id for n in of(made.value, ast.Name)}
+                    names |= names_in(made.value)
             way += [unparse(n) for n in source.of(ast.AugAssign) if unparse(n.target) == name]
         told = "\n".join(way)
         if _LOADS.search(told) and not _SCALED.search(told) and not _calls_own(source, told):

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import names_in, of, unparse
+from ...readers._tree import names_in, names_read, of, unparse
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -115,7 +115,7 @@ def run_beside_tape(source: Script) -> Finding | None:
         owner = _owner(source, one.variables)
         if not owner:
             continue
-        inside = {n.id for n in of(one.tape, ast.Name) if isinstance(n.ctx, ast.Load)}
+        inside = names_read(one.tape)
         for node in of(one.function, ast.Assign):
             if node.lineno > one.call.lineno or source.function_around(node) is not source.function_around(
                 one.call

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...run import IMPLIED, Setting
-from .._tree import of, unparse
+from .._tree import names_in, of, unparse
 from .ascend import graph_options
 from .by_place import by_place
 from .calls import (
@@ -317,7 +317,7 @@ class Extractor(Values):
         """A program of MindSpore alone, without its PyTorch-like `mint`."""
         used = frameworks(self.tree)
         modules = {n.module or "" for n in of(self.tree, ast.ImportFrom)}
-        names = {n.id for n in of(self.tree, ast.Name)}
+        names = names_in(self.tree)
         mint = "mint" in names or any(m.startswith("mindspore.mint") for m in modules)
         return "mindspore" in used and "torch" not in used and not mint
 

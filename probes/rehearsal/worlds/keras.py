@@ -15,7 +15,20 @@ from ...made_numbers.measures import SCORES, score
 from .. import marks
 from ..asking import FORWARD
 from ..libraries import Call, base, function, method
-from ..values import NOTHING, Library, Net, Optimizer, Routine, State, Tensor, Thing, Unknown, Weight, mixed
+from ..values import (
+    NOTHING,
+    Library,
+    Net,
+    Optimizer,
+    Routine,
+    State,
+    Tensor,
+    Thing,
+    Unknown,
+    Weight,
+    file_key,
+    mixed,
+)
 from .gradients import stepped_by
 from .known_numbers import plain_of
 from .networks import function_of, layer, loaded, make_layer
@@ -351,11 +364,6 @@ def _set_weights(call: Call) -> Any:
         held = call.machine.files.get(file_key(held))
     loaded(call.machine, call.callee.owner, held, call.node)
     return None
-
-
-def file_key(path: Any) -> str:
-    """What stands for a path: the same text, the same file."""
-    return path if isinstance(path, str) else str(getattr(path, "name", getattr(path, "key", "")))
 
 
 @function("load_model", "clone_model", of=KERAS)

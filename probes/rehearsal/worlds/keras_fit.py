@@ -12,10 +12,10 @@ import numpy as np
 from ..journal import Loaded, Saved, Switched
 from ..libraries import Call, base, function, method
 from ..statements import EPOCHS
-from ..values import Data, Instance, Loader, Net, Optimizer, Routine, State, Tensor, Thing, Unknown
+from ..values import Data, Instance, Loader, Net, Optimizer, Routine, State, Tensor, Thing, Unknown, file_key
 from .flows import Flow, Structure, flow
 from .gradients import taken
-from .keras import KERAS, Loss, Metric, apply_pairs, figure, file_key, loss_of, optimizer_of
+from .keras import KERAS, Loss, Metric, apply_pairs, figure, loss_of, optimizer_of
 from .mindspore import round_of
 from .tensors import joined
 

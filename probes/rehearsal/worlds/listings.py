@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..libraries import Call, function, method
-from ..values import Frame, Tensor, Unknown
+from ..values import Frame, Tensor, Unknown, file_key
 from .frames import RECORDS, frame
 from .modules import Path
 
@@ -43,16 +43,12 @@ def _listing(call: Call) -> Any:
     where = call.given[0] if call.given else ""
     if isinstance(where, Tensor):
         return within(call.machine, where)
-    return listed(call.machine, f"files {_name(where)}")
+    return listed(call.machine, f"files {file_key(where)}")
 
 
 @method(Path, "glob", "rglob", "iterdir")
 def _of_path(call: Call) -> Any:
-    return listed(call.machine, f"files {'/'.join(_name(g) for g in (call.callee.owner, *call.given))}")
-
-
-def _name(held: Any) -> str:
-    return held if isinstance(held, str) else str(getattr(held, "name", getattr(held, "key", "")))
+    return listed(call.machine, f"files {'/'.join(file_key(g) for g in (call.callee.owner, *call.given))}")
 
 
 class File:
@@ -68,7 +64,7 @@ def _opened(call: Call) -> Any:
     if isinstance(held, Tensor):
         return held.then("open")
     mode = call.given[1] if len(call.given) > 1 else call.named.get("mode", "r")
-    name = _name(held)
+    name = file_key(held)
     if not name or (isinstance(mode, str) and set(mode) & set("wax+")):
         return NotImplemented
     return File(name)
