@@ -138,4 +138,4 @@ def turned_back_otherwise(source: Script) -> tuple[ast.AST, str] | None:
 def _of_answers(source: Script, function: ast.FunctionDef) -> bool:
     """It is called with what a model says."""
     said = re.compile(r"(?i)pred|y_?hat|out|logit|forecast|guess|predict\(|model\(|net\(")
-    return any(c.args and said.search(ast.unparse(c.args[0])) for c in source.named(function.name))
+    return any(c.args and said.search(ast.unparse(c.args[0])) for c in flow(source).calls_of(function))

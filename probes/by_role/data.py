@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ..code.shared.roles import split_of
 from ..readers._tree import of
 from ..readers.script import argument, keyword, last_name
+from ..scripts.flow import flow
 from .side import Side, Told
 
 _MIXES = (
@@ -54,7 +55,7 @@ def _handed(side: Side, node: ast.expr) -> list[ast.expr]:
     if not isinstance(node, ast.Name) or not isinstance(function, ast.FunctionDef):
         return [node]
     names = [a.arg for a in function.args.args]
-    calls = side.source.named(function.name)
+    calls = flow(side.source).calls_of(function)
     if node.id not in names or not calls or names[:1] in (["self"], ["cls"]):
         return [node]
     at, given = names.index(node.id), function.args.defaults

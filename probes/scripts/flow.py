@@ -180,6 +180,10 @@ class Flow:
                 found.append(call.args[place])
         return found
 
+    def calls_of(self, function: Function) -> tuple[ast.Call, ...]:
+        """The calls that may run a function, by its name; not another thing's method that is called alike."""
+        return tuple(c for c in self.source.named(function.name) if not self._of_another(c, function))
+
     def _of_another(self, call: ast.Call, function: Function) -> bool:
         """Whether another thing's method of the same name is called: `vocab.decode(ids)`, `net.decode(y)`."""
         if self.class_around(function) is None and self._is_method(call, function.name):

@@ -72,7 +72,7 @@ def _by_default(source: Script, name: ast.Name) -> object:
     told = defaults.get(name.id)
     if not isinstance(told, ast.Constant) or name.id not in places:
         return None
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         if keyword(call, name.id) is not None or len(call.args) > places.index(name.id):
             return None
     return told.value

@@ -210,7 +210,7 @@ def kept_as_default(source: Script) -> Finding | None:
             if not _collects(source, function, name, default):
                 continue
             at_place = places.index(parameter) if parameter in places else -1
-            calls = [c for c in source.named(function.name) if source.loops_around(c)]
+            calls = [c for c in flow(source).calls_of(function) if source.loops_around(c)]
             plain = [c for c in calls if not _gives(c, name, at_place)]
             if plain:
                 why = f"`{name}` is made once, when the function is defined, and goes on with each call"

@@ -121,7 +121,7 @@ def _counts_from_zero(source: Script, name: ast.Name) -> bool:
     made = [unparse(v) for v in flow(source).values(name, 4)]
     if function is not None and name.id in {a.arg for a in function.args.args}:
         place = [a.arg for a in function.args.args].index(name.id)
-        for call in source.named(function.name):
+        for call in flow(source).calls_of(function):
             if len(call.args) > place:
                 made += [unparse(v) for v in (call.args[place], *flow(source).values(call.args[place], 4))]
                 for inner in of(call.args[place], ast.Call):

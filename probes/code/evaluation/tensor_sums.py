@@ -179,7 +179,7 @@ def _set_back(source: Script, name: str, function: Function) -> bool:
 
 def _called_again(source: Script, function: Function) -> bool:
     """The function is called in a loop, or at several places, each time without the argument."""
-    calls = [c for c in source.named(function.name) if function in flow(source).called(c)]
+    calls = [c for c in flow(source).calls_of(function) if function in flow(source).called(c)]
     short = [
         c
         for c in calls
@@ -262,7 +262,7 @@ def _goes_over(source: Script, loop: ast.For) -> set[str]:
     """Names of what a loop goes over, here and where its function is called."""
     names = names_in(loop.iter)
     function = source.function_around(loop)
-    calls = source.named(function.name) if function is not None else ()
+    calls = flow(source).calls_of(function) if function is not None else ()
     return names | {a.id for c in calls for a in c.args if isinstance(a, ast.Name)}
 
 

@@ -51,7 +51,7 @@ def fills_of_targets(source: Script) -> dict[int, ast.AST]:
         if type(number) is not int:
             return {}
         function = source.function_around(node)
-        calls = source.named(function.name) if isinstance(function, ast.FunctionDef) else []
+        calls = flow(source).calls_of(function) if isinstance(function, ast.FunctionDef) else []
         kinds = {unparse(c.args[0]) for c in calls if c.args}
         statement = source.statement(node)
         named = isinstance(statement, ast.Assign) and any(is_label(unparse(t)) for t in statement.targets)

@@ -106,7 +106,7 @@ def _called_in_training_alone(source: Script, function: Function, label: str) ->
     names = [a.arg for a in function.args.args if a.arg not in ("self", "cls")]
     if label not in names:
         return False
-    place, calls = names.index(label), source.named(function.name)
+    place, calls = names.index(label), flow(source).calls_of(function)
     given = [c.args[place] if place < len(c.args) else keyword(c, label) for c in calls]
     if not given or any(g is None or side(unparse(g)) is not True for g in given):
         return False

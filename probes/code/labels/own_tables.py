@@ -22,7 +22,7 @@ _RESERVED = re.compile(
 def classes_of_each_file(source: Script) -> Finding | None:
     """A reader numbers the classes as they come in its file, and both sides are read by it."""
     for function in source.of(ast.FunctionDef):
-        calls = source.named(function.name)
+        calls = flow(source).calls_of(function)
         if len(calls) < 2 or source.class_around(function) is not None:
             continue
         sides = {side(unparse(s)) for c in calls if (s := source.statement(c)) is not None}

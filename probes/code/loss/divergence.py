@@ -201,7 +201,7 @@ def _handed_to(source: Script, statement: ast.Assign, name: str) -> Iterator[tup
         return
     parts = ends[0].elts if isinstance(ends[0], ast.Tuple) else [ends[0]]
     places = [i for i, p in enumerate(parts) if isinstance(p, ast.Name) and p.id == name]
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         above = source.parents.get(call)
         if not places or not isinstance(above, ast.Assign) or len(above.targets) != 1:
             continue

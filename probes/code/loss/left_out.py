@@ -378,7 +378,7 @@ def _is_told(source: Script, function: ast.FunctionDef, argument: ast.arg) -> bo
     """A call hands over something for an argument that is no constant."""
     names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
     place = names.index(argument.arg) if argument.arg in names else len(names)
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         given = [k.value for k in call.keywords if k.arg == argument.arg] + list(call.args[place : place + 1])
         if any(not isinstance(g, ast.Constant) for g in given):
             return True
@@ -387,6 +387,6 @@ def _is_told(source: Script, function: ast.FunctionDef, argument: ast.arg) -> bo
 
 def _called_alone(source: Script, function: ast.FunctionDef) -> bool:
     """The function is called by its name everywhere, and nothing prescribes its arguments."""
-    calls = {id(c.func) for c in source.named(function.name)}
+    calls = {id(c.func) for c in flow(source).calls_of(function)}
     loads = [n for n in source.of(ast.Name) if n.id == function.name and isinstance(n.ctx, ast.Load)]
     return bool(calls) and all(id(n) in calls for n in loads) and not function.decorator_list

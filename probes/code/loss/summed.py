@@ -124,7 +124,7 @@ def _asked_in_training(source: Script, call: ast.Call) -> bool:
     function = source.function_around(call)
     asking = [
         c
-        for c in (source.named(function.name) if function is not None else ())
+        for c in (flow(source).calls_of(function) if function is not None else ())
         if any(unparse(a) in ("'sum'", '"sum"') for a in all_arguments(c))
     ]
     return not asking or any(not is_evaluation(source, c) and _is_trained_on(source, c) for c in asking)

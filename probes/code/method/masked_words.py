@@ -8,6 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.sides import behind, number
@@ -103,7 +104,7 @@ def _default(source: Script, node: ast.expr) -> set[float | None]:
         args = function.args.args
         for arg, value in zip(reversed(args), reversed(function.args.defaults), strict=False):
             if isinstance(node, ast.Name) and arg.arg == node.id:
-                calls = source.named(function.name)
+                calls = flow(source).calls_of(function)
                 place = args.index(arg)
                 if any(keyword(c, arg.arg) is not None or len(c.args) > place for c in calls):
                     return set()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.sides import number
@@ -202,7 +203,7 @@ def stored_sound_overwritten(source: Script) -> Finding | None:
         ]
         if rebound or not written:
             continue
-        for call in source.named(function.name):
+        for call in flow(source).calls_of(function):
             given = argument(call, position=0)
             if (
                 isinstance(given, ast.Subscript)

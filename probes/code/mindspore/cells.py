@@ -170,7 +170,7 @@ def shares_crossed(source: Script) -> Finding | None:
             continue
         names = [a.arg for a in function.args.args]
         handed = []
-        for call in source.named(function.name):
+        for call in flow(source).calls_of(function):
             values = [_handed(call, names, p) for p in pair]
             if all(v is not None for v in values):
                 handed.append((call, [unparse(v) for v in values if v is not None]))

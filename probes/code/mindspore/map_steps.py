@@ -73,7 +73,7 @@ def _for_both(source: Script, function: ast.FunctionDef, flag: str) -> bool:
     """Calls ask for training and for held-out data, by True and False."""
     names = [a.arg for a in function.args.args]
     told = set()
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         place = names.index(flag)
         value = argument(call, flag, position=place)
         if isinstance(value, ast.Constant):

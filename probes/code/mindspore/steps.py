@@ -50,7 +50,7 @@ def never_adjusted(source: Script) -> Finding | None:
 def _result_used(source: Script, node: ast.Return) -> bool:
     """Somebody takes what the function gives back, or nobody of the script calls it."""
     function = source.function_around(node)
-    calls = source.named(function.name) if function is not None else ()
+    calls = flow(source).calls_of(function) if function is not None else ()
     return not calls or any(not isinstance(source.parents.get(c), ast.Expr) for c in calls)
 
 
@@ -261,7 +261,7 @@ def _sorted_later(source: Script, call: ast.Call) -> bool:
                     names.add(source.owner(inner).split(".")[-1])
         elif isinstance(parent, ast.Return):
             function = source.function_around(call)
-            uses = source.named(function.name) if function is not None else ()
+            uses = flow(source).calls_of(function) if function is not None else ()
             names |= {
                 last_name(t)
                 for use in uses
@@ -329,7 +329,7 @@ def shares_not_asked(source: Script) -> Finding | None:
             for c in of(function, ast.Call)
             if isinstance(given := keyword(c, "num_shards"), ast.Name) and given.id in optional
         ]
-        calls = [c for c in source.named(function.name) if source.function_around(c) is not function]
+        calls = [c for c in flow(source).calls_of(function) if source.function_around(c) is not function]
         if not parts or not calls:
             continue
         place = [a.arg for a in args].index(parts[0])

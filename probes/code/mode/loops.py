@@ -128,7 +128,7 @@ def _training_of(source: Script, model: ast.Name, made: ast.expr | None) -> list
     """What trains a model in the function that it stands in: backward calls, calls of what holds those."""
     function = source.function_around(model)
     learning = {f for b in source.backwards if (f := source.function_around(b)) is not None}
-    learning |= {f for g in learning for c in source.named(g.name) if (f := source.function_around(c))}
+    learning |= {f for g in learning for c in flow(source).calls_of(g) if (f := source.function_around(c))}
     found = [b for b in source.backwards if source.function_around(b) is function]
     for call in source.calls:
         if source.function_around(call) is function and learning & set(flow(source).called(call)):
@@ -298,7 +298,7 @@ def _last_before_training(
     loop = source.train_loop or outer_loop(source)
     if source.train_loop is None:  # the step stands in a function: look at the loop that calls it
         function = source.train_scope
-        calls = source.named(function.name) if isinstance(function, ast.FunctionDef) else ()
+        calls = flow(source).calls_of(function) if isinstance(function, ast.FunctionDef) else ()
         loop = next((loops[0] for c in calls if (loops := source.loops_around(c))), None)
     if loop is None:
         return None

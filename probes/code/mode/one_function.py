@@ -118,7 +118,7 @@ def _left_out(mine: Flow, function: Function, told: tuple[str, bool]) -> bool:
         if d is not None
     }
     default = next((d for a, d in defaults.items() if a.arg == name), None)
-    for call in mine.source.named(function.name):
+    for call in flow(mine.source).calls_of(function):
         if function in mine.source.above(call) or any(isinstance(a, ast.Starred) for a in call.args):
             continue
         given = keyword(call, name) or (call.args[place] if place < len(call.args) else default)
@@ -191,5 +191,5 @@ def _runs_after(source: Script, call: ast.Call, switch: ast.Call) -> bool:
         runs_in(source, c, around[-1])
         if around
         else source.function_around(c) is source.function_around(switch)
-        for c in source.named(function.name)
+        for c in flow(source).calls_of(function)
     )

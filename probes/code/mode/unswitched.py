@@ -123,7 +123,7 @@ def _evaluations(source: Script) -> Iterator[Loop]:
         around = [loop for loop in source.loops_around(block)[:1] if over_batches(loop)]
         yield from inside[:1] or around
     for method in _quiet_methods(source):
-        for call in source.named(method.name):
+        for call in flow(source).calls_of(method):
             yield from [loop for loop in source.loops_around(call)[:1] if over_batches(loop)]
 
 
@@ -138,7 +138,7 @@ def _around(source: Script, node: ast.AST) -> Iterator[ast.AST]:
         if scope in scopes:
             continue
         scopes.append(scope)
-        for call in source.named(function.name) if function is not None and left else ():
+        for call in flow(source).calls_of(function) if function is not None and left else ():
             waiting.append((call, left - 1))
     called: set[Function] = set()
     for scope in scopes:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
@@ -426,7 +427,7 @@ def _starts_all(source: Script, node: ast.AST) -> bool:
     A method of a model that sets it to zero is also what sums of models begin with.
     """
     function = source.function_around(node)
-    if function is None or _BEGINS.search(function.name) or source.named(function.name):
+    if function is None or _BEGINS.search(function.name) or flow(source).calls_of(function):
         return True
     return any(n.id == function.name for n in source.of(ast.Name) if isinstance(n.ctx, ast.Load))
 

@@ -70,7 +70,7 @@ def _loaded(source: Script) -> Iterator[tuple[ast.stmt, str, int]]:
         names = _parameters(function) if function is not None else []
         if owner not in names or function is None:
             continue
-        for use in source.named(function.name):
+        for use in flow(source).calls_of(function):
             place = names.index(owner)
             line = source.statement(use)
             given = argument(use, position=place)

@@ -295,7 +295,7 @@ def _seldom(source: Script, node: ast.AST, depth: int = 2) -> bool:
                 if every is None or every > _OFTEN:
                     return True
     function = source.function_around(node)
-    calls = source.named(function.name) if function is not None and depth else ()
+    calls = flow(source).calls_of(function) if function is not None and depth else ()
     return bool(calls) and all(_seldom(source, c, depth - 1) for c in calls)
 
 

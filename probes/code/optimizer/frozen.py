@@ -255,7 +255,7 @@ def _optional(source: Script, node: ast.AST, depth: int = 3) -> bool:
         return False
     if any(_asks(function, test) for test in tests):
         return True
-    calls = source.named(function.name)
+    calls = flow(source).calls_of(function)
     chosen = {a.arg for a in _arguments(function)} & {
         n.id
         for part in [*tests, *(p.iter for p in above if isinstance(p, ast.For))]

@@ -8,6 +8,7 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
 
@@ -50,7 +51,7 @@ def new_state_dropped(source: Script) -> Finding | None:
         place = _place_of_state(function)
         if place is None:
             continue
-        for call in source.named(function.name):
+        for call in flow(source).calls_of(function):
             statement = source.statement(call)
             if not isinstance(statement, ast.Assign) or statement.value is not call:
                 continue

@@ -110,7 +110,7 @@ def _built_by(source: Script) -> list[tuple[ast.Call, ast.expr]]:
             isinstance(r, ast.Name) and source.assigned(r.id, function) is made for r in returns(function)
         ):
             found += [
-                (c, c) for c in source.named(function.name) if isinstance(source.statement(c), ast.Assign)
+                (c, c) for c in flow(source).calls_of(function) if isinstance(source.statement(c), ast.Assign)
             ]
     return found
 

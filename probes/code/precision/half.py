@@ -10,6 +10,7 @@ from functools import partial
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..calls.old_device import optimizer_unknown_to_apex
 from ..mindspore.overflow import clipped_before_map, overflow_unheeded
@@ -144,7 +145,7 @@ def _comes_first(source: Script, clip: ast.Call, unscales: Sequence[ast.Call], d
     beside = [u.lineno for u in unscales if source.function_around(u) is around]
     if beside:
         return clip.lineno < min(beside)
-    calls = source.named(around.name) if around is not None and depth else ()
+    calls = flow(source).calls_of(around) if around is not None and depth else ()
     return any(_comes_first(source, c, unscales, depth - 1) for c in calls)
 
 

@@ -144,7 +144,7 @@ def _chooses(source: Script, node: ast.AST, depth: int) -> bool:
     mine = flow(source)
     calls = [
         c
-        for c in source.named(function.name)
+        for c in flow(source).calls_of(function)
         if function not in source.above(c) and function in mine.called(c)  # not `torch.save` for `save`
     ]
     if not calls or depth == 0:

@@ -304,7 +304,7 @@ def _taken_out(source: Script, call: ast.Call) -> ast.AST | None:
     if name not in places or around.name in ("forward", "__call__"):
         return None
     handed = []
-    for use in source.named(around.name):
+    for use in flow(source).calls_of(around):
         value = keyword(use, name)
         if value is None and places.index(name) < len(use.args):
             value = use.args[places.index(name)]

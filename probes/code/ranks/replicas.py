@@ -63,7 +63,7 @@ def apart_after_wrapping(source: Script) -> Finding | None:
             if isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
                 break
         reads = source.function_around(load)
-        calls = source.named(reads.name) if reads is not None else ()
+        calls = flow(source).calls_of(reads) if reads is not None else ()
         calls = tuple(c for c in calls if reads is not None and reads not in source.above(c))
         if calls and all(_first_alone(source, c) for c in calls):
             return at(source, calls[0], "one process alone reads the weights that the wrapper has made equal")

@@ -8,6 +8,7 @@ import re
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.nodes import whole_number
@@ -79,7 +80,7 @@ def _only_asked(source: Script, node: ast.Name | ast.Attribute) -> bool:
 def _given_back_for_its_epoch(source: Script, given: ast.Tuple, place: int) -> bool:
     """`loader, sampler = loaders()`, and each caller only sets the sampler's epoch."""
     function = source.function_around(given)
-    calls = source.named(function.name) if function is not None else ()
+    calls = flow(source).calls_of(function) if function is not None else ()
     for call in calls:
         statement = source.statement(call)
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
@@ -151,7 +152,7 @@ def _first_handed(source: Script, call: ast.Call, parts: ast.expr, mine: ast.exp
         or not {parts.id, mine.id} <= {*names}
     ):
         return None
-    for use in source.named(function.name) if function is not None else ():
+    for use in flow(source).calls_of(function) if function is not None else ():
         many, own = (argument(use, n, position=names.index(n)) for n in (parts.id, mine.id))
         if whole_number(own) is not None and many is not None and not isinstance(many, ast.Constant):
             return use
@@ -189,7 +190,7 @@ def _handed(source: Script, function: Function, name: str) -> bool:
     place = (
         [a.arg for a in function.args.args].index(name) if name in [a.arg for a in function.args.args] else 99
     )
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         value = argument(call, name, position=place)
         if value is not None and not isinstance(value, ast.Constant):
             return True
@@ -207,7 +208,7 @@ def _ranks_not_given(source: Script) -> Finding | None:
         ranks, sizes = [n for n in optional if _RANKS.match(n)], [n for n in optional if _SIZES.match(n)]
         if not ranks or not sizes or not _makes_data(function):
             continue
-        calls = source.named(function.name)
+        calls = flow(source).calls_of(function)
         if not calls or any(_gives(c, args, ranks[0]) for c in calls):
             continue
         for call in calls:

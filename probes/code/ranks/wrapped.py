@@ -79,7 +79,7 @@ def _through(source: Script, inner: ast.expr) -> Iterator[Wrap]:
     names = [a.arg for a in function.args.args if a.arg != "self"] if function is not None else []
     if function is None or not isinstance(inner, ast.Name) or inner.id not in names:
         return
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         statement, place = source.statement(call), names.index(inner.id)
         given = argument(call, inner.id, position=place)
         if given is not None and isinstance(statement, ast.Assign) and statement.value is call:

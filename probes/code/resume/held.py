@@ -367,7 +367,7 @@ def _set_again(source: Script, node: ast.Assign, target: ast.expr) -> ast.AST | 
     function = source.function_around(node)
     if function is None or function.name == "__init__" or not unparse(target).startswith("self."):
         return None
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         if source.owner(call) != "self" or source.class_around(call) is not source.class_around(node):
             continue
         place: ast.AST | None = source.statement(call)

@@ -58,7 +58,7 @@ def _given_back(source: Script) -> Iterator[tuple[ast.stmt, str, int]]:
         function = source.function_around(call)
         if function is None or not owner.startswith("self."):
             continue
-        for use in source.named(function.name):
+        for use in flow(source).calls_of(function):
             line = source.statement(use)
             same = source.class_around(use) is source.class_around(call)
             if line is not None and same and source.owner(use) == "self":

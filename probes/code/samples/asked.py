@@ -153,7 +153,7 @@ def _told_both(source: Script, function: Function, names: list[str]) -> bool:
     """The function is called for "train" and for another part, by a parameter called `split` or so."""
     parts = [n for n in names if _SPLITS.match(n)]
     said = set()
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         handed = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
         said |= {unparse(handed[p]).strip("'\"").lower() for p in parts if p in handed}
     return any("train" in s for s in said) and any(re.search(r"val|test|eval|dev", s) for s in said)

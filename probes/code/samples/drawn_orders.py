@@ -156,7 +156,8 @@ def _in_round(source: Script, node: ast.AST, loop: ast.For) -> bool:
     if loop in source.above(node):
         return True
     function = source.function_around(node)
-    calls = source.named(function.name) if function is not None and function not in source.above(loop) else ()
+    outside = function is not None and function not in source.above(loop)
+    calls = flow(source).calls_of(function) if function is not None and outside else ()
     return any(loop in source.above(c) and source.owner(c) in ("", "self") for c in calls)
 
 

@@ -60,7 +60,7 @@ def _training_loops(source: Script) -> Iterator[ast.For]:
         nodes: list[ast.AST] = [backward]
         function = source.function_around(backward)
         if function is not None and not source.loops_around(backward):
-            nodes = list(source.named(function.name))
+            nodes = list(flow(source).calls_of(function))
         for node in nodes:
             loop = next(iter(source.loops_around(node)), None)
             if isinstance(loop, ast.For) and loop not in done and not _EPOCH.search(unparse(loop.target)):

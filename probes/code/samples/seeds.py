@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
+from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
 
@@ -115,7 +116,7 @@ def _fixed(source: Script, call: ast.Call) -> bool:
             texts += [unparse(n.value) for n in source.of(ast.Assign) if unparse(n.targets[0]) == name.id]
             around = source.function_around(call)
             if around is not None and name.id in [a.arg for a in around.args.args]:
-                texts += [unparse(a) for use in source.named(around.name) for a in use.args]
+                texts += [unparse(a) for use in flow(source).calls_of(around) for a in use.args]
     return not any(_CLOCK.search(t) for t in texts)
 
 
@@ -145,8 +146,8 @@ def _line_in(source: Script, seed: ast.Call, scope: Function | None, depth: int 
         return seed.lineno
     if around is None or not depth or source.class_around(around) is not None:
         return None
-    uses = [c for c in source.named(around.name) if source.function_around(c) is scope]
-    others = [c for c in source.named(around.name) if c not in uses]
+    uses = [c for c in flow(source).calls_of(around) if source.function_around(c) is scope]
+    others = [c for c in flow(source).calls_of(around) if c not in uses]
     return min(c.lineno for c in uses) if uses and not others else None
 
 

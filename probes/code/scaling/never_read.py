@@ -145,7 +145,7 @@ def _scale_not_asked(source: Script) -> Finding | None:
         for place, given in enumerate(function.args.args):
             if not _SCALE.match(given.arg) or given.arg in names_in(function):
                 continue
-            calls = [c for c in source.named(function.name) if len(c.args) > place]
+            calls = [c for c in flow(source).calls_of(function) if len(c.args) > place]
             handed = [c.args[place] for c in calls]
             own = [
                 h

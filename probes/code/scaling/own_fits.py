@@ -68,7 +68,7 @@ def _in_branch(source: Script, node: ast.AST, function: Function) -> bool:
 def _handed_each(source: Script, function: Function, place: int, method: bool) -> bool:
     """Training data and held-out data go through it, by the names of what is handed over or of who calls."""
     found: set[bool | None] = set()
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         at_ = place - 1 if method and isinstance(call.func, ast.Attribute) else place
         if 0 <= at_ < len(call.args):
             told = side(unparse(call.args[at_]))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, argument
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from .accumulated import moved_otherwise
@@ -108,7 +109,7 @@ def _one_for_all(source: Script) -> Finding | None:
     for function in of(source.tree, ast.FunctionDef):
         names = [a.arg for a in function.args.args]
         for name in (n for n in names if re.search(r"steps_per_epoch|total_steps|num_steps", n)):
-            calls = source.named(function.name)
+            calls = flow(source).calls_of(function)
             for call in calls:
                 place = names.index(name)
                 given = argument(call, name, position=place)

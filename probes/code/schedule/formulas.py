@@ -10,6 +10,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
@@ -105,7 +106,7 @@ def _of_something_else(source: Script, function: ast.FunctionDef) -> bool:
     `self.mel_coeff = self.base_mel_coeff * mel_coeff_decay(step)`; a function that is handed to a scheduler
     is called by none of these.
     """
-    calls = source.named(function.name)
+    calls = flow(source).calls_of(function)
     goes = [s for c in calls if isinstance(s := source.statement(c), ast.Assign)]
     names = [last_name(t) for s in goes for t in s.targets]
     return (

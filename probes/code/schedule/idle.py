@@ -135,7 +135,7 @@ def _received(
     caller returns as it is goes by the names of that one's callers; `beyond` are those followed so far.
     """
     found: set[_Name] = set()
-    calls = source.named(function.name)
+    calls = flow(source).calls_of(function)
     if not calls or _goes_by_itself(source, function):
         return None
     for call in calls:
@@ -185,7 +185,7 @@ def _named_by_callers(source: Script, function: Function, name: str) -> set[_Nam
     """The names that callers in the program have for what they hand over as this parameter."""
     places = [a.arg for a in function.args.args if a.arg != "self"]
     targets: list[ast.expr] = []
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         given = keyword(call, name)
         if given is None and name in places and places.index(name) < len(call.args):
             given = call.args[places.index(name)]

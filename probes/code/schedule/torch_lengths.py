@@ -93,7 +93,7 @@ def _unpacked(source: Script, made: ast.ListComp, function: Function | None) -> 
     parent = source.parents.get(made)
     places = [parent]
     if isinstance(parent, ast.Return) and function is not None:
-        places = [source.parents.get(c) for c in source.named(function.name)]
+        places = [source.parents.get(c) for c in flow(source).calls_of(function)]
     targets = [t for p in places if isinstance(p, ast.Assign) for t in p.targets]
     return {last_name(e) for t in targets if isinstance(t, ast.Tuple) for e in t.elts}
 

@@ -535,7 +535,7 @@ def _set_once(source: Script) -> Finding | None:
             continue
         if any(function is p for loop in loops for p in source.above(loop)) or len(counts) != 1:
             continue
-        calls = [c for c in source.named(function.name) if function not in source.above(c)]
+        calls = [c for c in flow(source).calls_of(function) if function not in source.above(c)]
         if len(calls) != 1 or any(isinstance(p, ast.If) for p in source.above(calls[0])):
             continue
         call = calls[0]

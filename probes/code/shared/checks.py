@@ -17,6 +17,7 @@ from ...readers._tree import of, unparse, walk
 from ...readers.script import DEFAULT, Extractor, last_name
 from ...registry import NO_SCRIPT, Finding, View, absent, present, unknown
 from ...run import Run
+from ...scripts.flow import flow
 from ...scripts.learning import taken
 from ...scripts.project import programs
 from ...scripts.syntax import Function, Script
@@ -167,7 +168,7 @@ def runs_in(source: Script, node: ast.AST, loop: ast.AST, depth: int = 4) -> boo
             return True
         functions = {f for n in nodes if (f := source.function_around(n)) is not None} - seen
         seen |= functions
-        nodes = [c for f in functions for c in source.named(f.name) if f not in source.above(c)]
+        nodes = [c for f in functions for c in flow(source).calls_of(f) if f not in source.above(c)]
     return False
 
 
@@ -203,7 +204,7 @@ def _outermost(source: Script, node: ast.AST, seen: set[ast.AST]) -> ast.For | a
     function = source.function_around(node)
     if function is not None and function not in seen and len(seen) < _MOST_CALLERS:
         seen.add(function)
-        for call in source.named(function.name):
+        for call in flow(source).calls_of(function):
             if function not in source.above(call):
                 found = _outermost(source, call, seen)
                 if found is not None:

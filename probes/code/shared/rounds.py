@@ -87,7 +87,7 @@ def _above(source: Script, node: ast.AST) -> tuple[set[ast.AST], bool]:
         if left:
             named = [f for f in source.above(at) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))]
             for one in named:
-                waiting += [(c, left - 1) for c in source.named(one.name) if one not in source.above(c)]
+                waiting += [(c, left - 1) for c in flow(source).calls_of(one) if one not in source.above(c)]
     return roots, repeated
 
 

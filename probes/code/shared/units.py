@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, last_name
-from ...scripts.flow import Flow
+from ...scripts.flow import Flow, flow
 from ...scripts.learning import taken, updates
 from ...scripts.syntax import Loop, Script
 from .sides import number
@@ -156,7 +156,7 @@ def chain(source: Script, node: ast.AST, depth: int = 4) -> list[Loop]:
     if function is None or depth == 0:
         return loops
     outer: list[Loop] = []
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         if function not in source.above(call):
             found = chain(source, call, depth - 1)
             outer = max(outer, found, key=len)

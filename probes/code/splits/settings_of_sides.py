@@ -7,6 +7,7 @@ import re
 
 from ...readers._tree import names_in, of, unparse
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.sides import side
@@ -38,7 +39,7 @@ def read_by_other_settings(source: Script) -> Finding | None:
                 continue
             told: dict[bool, set[object]] = {True: set(), False: set()}
             place: ast.Call | None = None
-            for call in source.named(function.name):
+            for call in flow(source).calls_of(function):
                 statement = source.statement(call)
                 learns = side(unparse(statement.targets[0])) if isinstance(statement, ast.Assign) else None
                 learns = side(unparse(call.args[0])) if learns is None and call.args else learns

@@ -177,7 +177,7 @@ def one_part_for_both(source: Script) -> Finding | None:
             continue
         if not any(isinstance(n, ast.Name) and n.id == flags[0] for n in walk(function)):
             continue
-        asked = [c for c in source.named(function.name) if function not in source.above(c)]
+        asked = [c for c in flow(source).calls_of(function) if function not in source.above(c)]
         values = {_switch(function, c, flags[0]) for c in asked}
         if len(asked) > 1 and len(values) > 1 and None not in values and _alike(function, asked, flags[0]):
             return at(source, call, "the training part of the data is read for both sides")

@@ -488,7 +488,7 @@ def _for_both(source: Script, function: Function, flag: str) -> bool:
     """Callers tell it both sides: True and False, "train" and another name."""
     names = [a.arg for a in function.args.args]
     said: set[bool | None] = set()
-    for call in source.named(function.name):
+    for call in flow(source).calls_of(function):
         place = names.index(flag) if flag in names else -1
         given = keyword(call, flag) or (call.args[place] if 0 <= place < len(call.args) else None)
         if given is None:

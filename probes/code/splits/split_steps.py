@@ -168,7 +168,9 @@ def _handed_each(source: Script, function: Function, name: str) -> bool:
         return False
     at_ = names.index(name)
     calls = [
-        c for c in source.named(function.name) if len(c.args) > at_ and not isinstance(c.func, ast.Attribute)
+        c
+        for c in flow(source).calls_of(function)
+        if len(c.args) > at_ and not isinstance(c.func, ast.Attribute)
     ]
     return {True, False} <= {side(unparse(c.args[at_])) for c in calls}
 

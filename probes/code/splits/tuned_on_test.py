@@ -31,7 +31,7 @@ def tuned_on_test(source: Script) -> Finding | None:
     for function in source.of(ast.FunctionDef):
         if not _searches(function):
             continue
-        for call in source.named(function.name):
+        for call in flow(source).calls_of(function):
             told = set(_words(source, call))
             seen = seen or call
             if told & _TEST and not told & _VALID and _is_kept(source, call):

@@ -81,9 +81,9 @@ def _number(source: Script, function: Function, node: ast.expr) -> float | None:
         places = [a.arg for a in function.args.args]
         if node.id in places:
             told = dict(zip(places[::-1], function.args.defaults[::-1], strict=False)).get(node.id)
-            given = [keyword(c, node.id) for c in source.named(function.name)]
+            given = [keyword(c, node.id) for c in flow(source).calls_of(function)]
             known = [g for g in given if g is not None]
-            at_place = [c for c in source.named(function.name) if len(c.args) > places.index(node.id)]
+            at_place = [c for c in flow(source).calls_of(function) if len(c.args) > places.index(node.id)]
             if told is None or known or at_place:
                 return None
             node = told

@@ -10,6 +10,7 @@ from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok, outer_loop
 from ..shared.rounds import CLEARS, Round, clearings, may_update, rounds, turn_of
@@ -121,7 +122,7 @@ def _before_closure(source: Script, one: Round, clears: Sequence[ast.expr | ast.
     outer = source.function_around(inner)
     if outer is None or any(isinstance(p, (ast.For, ast.While)) for p in source.above(inner)):
         return False
-    calls = [c for c in source.named(inner.name) if source.function_around(c) is outer]
+    calls = [c for c in flow(source).calls_of(inner) if source.function_around(c) is outer]
     handed = any(n.id == inner.name for r in of(outer, ast.Return) for n in of(r, ast.Name))
     if not (handed and not calls) and not any(source.loops_around(c) for c in calls):
         return False  # it may run once only

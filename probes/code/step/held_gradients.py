@@ -297,7 +297,7 @@ def _now_and_then(source: Script, one: Held) -> bool:
     places: list[ast.AST] = [one.applied]
     function = source.function_around(one.applied)
     if function is not None:
-        places += source.named(function.name)
+        places += flow(source).calls_of(function)
     return any(
         isinstance(p, ast.If) and any(isinstance(n.op, ast.Mod) for n in of(p.test, ast.BinOp))
         for place in places

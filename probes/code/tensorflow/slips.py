@@ -558,7 +558,7 @@ def constant_kernels(source: Script) -> Finding | None:
         if (
             told is not None
             and _is_constant_initializer(source, told)
-            and len(source.named(function.name)) > 1
+            and len(flow(source).calls_of(function)) > 1
         ):
             return at(source, told, "all weights that this makes start alike: units of a layer stay alike")
     return None
