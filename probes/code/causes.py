@@ -36,7 +36,7 @@ from .loss.scored_unlike import loss_unlike_evaluation
 from .loss.soft_targets import soft_target_slipped
 from .loss.terms import term_taken_off
 from .mindspore.steps import length_of_all_ranks
-from .mode import loops
+from .mode import while_evaluating
 from .mode.layers import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
 from .mode.one_function import shared_function
 from .mode.switches import switched_astray
@@ -228,7 +228,7 @@ def mode_wrong(view: View) -> Finding:
             never_switched_off,
             shared_function,
             inference_while_training,
-            loops.mode_wrong,  # last: others know the line where the model runs
+            while_evaluating.mode_wrong,  # last: others know the line where the model runs
         )
     )
 

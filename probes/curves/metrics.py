@@ -17,9 +17,9 @@ from ..assembly import names
 from ..registry import Finding, View, absent, place, place_of, present, unknown
 from ..run import Floats, Run, Series
 from . import situation, stats
-from .course import ending
 from .judging import probe
 from .levels import guessed_classes
+from .progress import ending
 from .shapes import Shape, shape
 from .shares import beyond_whole
 from .situation import (

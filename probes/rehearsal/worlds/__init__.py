@@ -17,6 +17,7 @@ from . import (
     training,
 )
 from .columns import masked
+from .fields import field_of, item_of, items_of, part_of, set_field
 from .frames import as_array, as_column
 from .given import of_its_place, set_item
 from .known_numbers import counted_at, place_of
@@ -24,7 +25,6 @@ from .networks import layer
 from .parts import item_by_tensor
 from .python import Lazy
 from .samples import batches
-from .tensors import field_of, item_of, items_of, part_of, set_field
 
 __all__ = [
     "Lazy",

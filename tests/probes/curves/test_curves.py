@@ -355,13 +355,13 @@ def test_few_updates(steps: list[int], settings_: dict[str, object], expected: S
 
 def test_thirds_tell_a_noisy_loss_that_does_not_fall() -> None:
     """Whole thirds that lie alike make it present; few points or a fall do not."""
-    from traindoctor.probes.curves import course
+    from traindoctor.probes.curves import progress
 
     rng = np.random.default_rng(4)
 
     def found(count: int, end: float) -> str:
         values = np.linspace(1.0, end, count) * np.exp(0.2 * rng.standard_normal(count))
-        return str(course.not_converging(View(run([series("train/loss", values)]), None)).state)
+        return str(progress.not_converging(View(run([series("train/loss", values)]), None)).state)
 
     assert found(200, 1.0) == "present"
     assert found(200, 0.6) == "absent"
@@ -370,11 +370,11 @@ def test_thirds_tell_a_noisy_loss_that_does_not_fall() -> None:
 
 def test_means_of_epochs_that_hardly_move() -> None:
     """A caveat where nothing else tells; a metric, a fall or single batches are another matter."""
-    from traindoctor.probes.curves import course
+    from traindoctor.probes.curves import progress
 
     def found(end: float, *more: Series, unit: str = "epoch") -> str:
         loss = series("train/loss", np.linspace(0.975, end, 24), unit=unit)
-        return str(course.hardly_moves(View(run([loss, *more]), None)).state)
+        return str(progress.hardly_moves(View(run([loss, *more]), None)).state)
 
     assert found(0.962) == "present"
     assert found(0.5) == "absent"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from traindoctor.engine.model import State
-from traindoctor.probes.curves import course, gaps, levels, stuck
+from traindoctor.probes.curves import gaps, levels, progress, stuck
 from traindoctor.probes.registry import View
 
 from .._build import run, series
@@ -35,8 +35,8 @@ def test_an_accuracy_that_stands_still(accuracy: object, loss: object, expected:
 
 def test_a_loss_that_hardly_moves_is_told_by_its_accuracy() -> None:
     curves = [series("train/loss", FLAT, unit="epoch"), series("train/accuracy", [0.5378] * 10, unit="epoch")]
-    assert course.hardly_moves(View(run(curves[:1]))).state is State.PRESENT
-    assert course.hardly_moves(View(run(curves))).state is State.ABSENT
+    assert progress.hardly_moves(View(run(curves[:1]))).state is State.PRESENT
+    assert progress.hardly_moves(View(run(curves))).state is State.ABSENT
 
 
 THROWN = [16.43517, 5.16361, 0.69327, 0.69327, 0.69319, 0.69314, 0.6931, 0.69302, 0.69291, 0.6927, 0.6902]

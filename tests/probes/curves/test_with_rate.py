@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traindoctor.probes.curves import course, epochs, pace, rate_size, with_rate
+from traindoctor.probes.curves import epochs, pace, progress, rate_size, with_rate
 from traindoctor.probes.registry import Finding, View
 from traindoctor.probes.run import Run
 
@@ -114,7 +114,7 @@ def _falling(turned: bool) -> Run:
 @pytest.mark.parametrize(("turned", "expected"), [(True, "absent"), (False, "present")])
 def test_what_held_out_data_no_longer_gain_is_not_missing(turned: bool, expected: str) -> None:
     """A training loss that still falls, or slowly, while that of evaluation rises wants no larger steps."""
-    assert state(course.falling_at_end(View(_falling(turned)))) == expected
+    assert state(progress.falling_at_end(View(_falling(turned)))) == expected
     assert state(pace.converges_slowly(View(_falling(turned)))) == expected
 
 
