@@ -204,6 +204,7 @@ MODULES = (
     "operators.config_check",
     "operators.dumps",
     "operators.falls",
+    "operators.first_batch",
     "operators.layers",
     "operators.flags",
     "operators.limits",

@@ -20,7 +20,7 @@ from ..readers.config_file import clean
 from ..run import RANK_PART, Configured, Event, FileContent, Run, Series
 from ..scripts import project
 from ..settings import resolve
-from . import layout, names, roles, segments, siblings, sides, stand_ins, starts
+from . import continued, layout, names, roles, segments, siblings, sides, stand_ins, starts
 from .contents import Progress, Read, apart, checkpoint_files, read_all, read_monitored
 from .context import MIN_POINTS, context_of, facts_of, format_of, optimizer_of, predicts_tokens
 from .epoch_axis import by_epochs
@@ -175,6 +175,11 @@ class _Assembly:
         self.notes += [several] if several else []
         named = self._name(mine)
         curves, ranks, rewinds, all_series, earlier = self._curves(named)
+        before = self._beside(unit, mine, units)
+        if before is not None and not earlier:
+            earlier, taken = before
+            rewinds += (taken,)
+            self.notes.append(taken.text)
         scripts = {r.path: r.content.script for r in mine if r.content.script}
         told = [s for read in mine for s in read.content.settings]
         found = project.settings(scripts, (*told, *optimizer_of(named), *format_of(curves)))
@@ -246,6 +251,20 @@ class _Assembly:
             self.starts[last] = homes
             self.resumes[last] = tuple(starts.resumes(homes, curves))
         return found
+
+    def _beside(
+        self, unit: str, mine: list[Read], units: Mapping[str, list[Read]]
+    ) -> tuple[dict[str, Series], Event] | None:
+        """The curves of the start in another folder that this one goes on from, and the event of it."""
+        found = continued.taken_up(unit, mine, units)
+        if found is None:
+            return None
+        theirs = self._contents_of(found[0], list(units))
+        a, b = ([s for read in side for s in read.content.settings] for side in (mine, theirs))
+        if not continued.of_one_data_set(a, b):
+            return None
+        named = self._name(siblings.of_one_run(theirs)[0])
+        return _by_rank(_attempts(_merge(named))[0])[0], found[1]
 
     def _contents_of(self, unit: str, units: list[str]) -> list[Read]:
         mine = []

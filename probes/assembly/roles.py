@@ -4,7 +4,8 @@ Ports leave both sides in one folder: `npu/` beside `gpu/`, `npu.log` beside `gp
 `baseline/`. The one that ran on the new device is looked at, the others are what it is held against. In the
 same way a run without operator fusion lies beside the one with it (`fusion_on/`, `fusion_off/`).
 
-The word nearest to the file counts. Nothing is split where a curve of neither side lies there, or where the
+The word nearest to the file counts. Of two folders side by side whose names do not tell (`v1/`, `v2/`), what
+their files say of the device does. Nothing is split where a curve of neither side lies there, or where the
 two sides have no quantity in common.
 """
 
@@ -21,10 +22,15 @@ from .contents import Read
 
 Role = Literal["run", "benchmark"]
 MOST_SIDES = 6  # benchmarks that are opened
-_RUN = re.compile(r"^(?:npus?|cann|(?:npu|ascend)?(?:910[a-d]?\d?|310p?\d?)|ascend|d910|atlas)\d*$")
+_DEVICE_KEYS = frozenset(
+    {"device", "device_target", "device_type", "device_name", "accelerator", "backend", "dist_backend"}
+)
+_RUN = re.compile(
+    r"^(?:npus?|cann|(?:npu|ascend)?(?:910(?:[a-d]?\d?|pro[ab]?)|310p?\d?)|ascend|d910|atlas)\d*$"
+)
 _BENCHMARK = re.compile(
     r"^(?:(?:gpus?|nvidia|cuda)?(?:[avhp][1-9]00s?|[ah]800|h20|l40s?|t4|rtx[2-5]0[6-9]0|[34]090(?:ti)?)"
-    r"|gpus?|nvidia|cuda|ref|reference|bench|benchmark|baseline|golden)\d*$"
+    r"|gpus?|nvidia|cuda|[dh]gx|sxm|ref|reference|bench|benchmark|baseline|golden)\d*$"
 )
 _UNFUSED = re.compile(
     r"(?:^|[_\W])(?:no|un|non|without|wo)[-_]?fus(?:ion|ed)(?![a-z])"
@@ -67,6 +73,11 @@ def sides(reads: Sequence[Read], paths: Iterable[str]) -> Sides | None:
         return None
     every = frozenset(paths)
     roles = [of(r.path) for r in curves]
+    told = _by_devices(reads, curves) if set(roles) != {"run", "benchmark"} else None
+    if told is not None and _common(*(([r for r in curves if layout.home(r.path) == h]) for h in told)):
+        foreign = frozenset(p for p in every if p.startswith(f"{told[1]}/"))
+        ours = frozenset(p for p in every if p.startswith(f"{told[0]}/"))
+        return Sides(foreign, ((told[1], ours),))
     if set(roles) == {"run", "benchmark"}:
         mine = [r for r, role in zip(curves, roles, strict=True) if role == "run"]
         theirs = _groups([r for r, role in zip(curves, roles, strict=True) if role == "benchmark"])
@@ -74,6 +85,8 @@ def sides(reads: Sequence[Read], paths: Iterable[str]) -> Sides | None:
             ours = frozenset(p for p in every if of(p) == "run")
             foreign = frozenset(p for p in every if of(p) == "benchmark")
             rest = {name: foreign - _near(name, found, foreign) for name, found in theirs.items()}
+            if len(theirs) == 1:  # `conf_gpu.yaml` at the top is of the only benchmark
+                rest = dict.fromkeys(theirs, frozenset())
             return Sides(foreign, tuple((name, ours | rest[name]) for name in theirs))
     curves = [r for r in curves if _goes_over(r.content)]
     off = [r for r in curves if unfused(r.path)]
@@ -86,6 +99,40 @@ def sides(reads: Sequence[Read], paths: Iterable[str]) -> Sides | None:
             foreign, ((next(iter(_groups(off))), ours or frozenset(r.path for r in on)),), fusion=True
         )
     return None
+
+
+def _by_devices(reads: Sequence[Read], curves: Sequence[Read]) -> tuple[str, str] | None:
+    """The folder of the NPU's run and that of the GPU's, where two lie side by side and their files say so."""
+    homes = sorted({layout.home(r.path) for r in curves})
+    if len(homes) != 2 or not all(homes) or len({h.rpartition("/")[0] for h in homes}) != 1:
+        return None
+    on = {h: _device_of(r.content for r in reads if r.path.startswith(f"{h}/")) or of(h) for h in homes}
+    if set(on.values()) != {"run", "benchmark"}:
+        return None
+    mine, theirs = sorted(homes, key=lambda h: on[h] != "run")
+    return mine, theirs
+
+
+def _device_of(contents: Iterable[FileContent]) -> Role | None:
+    """Whose device the files of one folder name; scripts keep "cuda" after a port, so the NPU counts first."""
+    said = set()
+    for content in contents:
+        for setting in content.settings:
+            if re.match(r"(?:HCCL|ASCEND)_", setting.key):
+                said.add("run")
+            elif re.match(r"(?:NCCL|CUDA)_", setting.key):
+                said.add("benchmark")
+            elif setting.key.rpartition(".")[2].lower() in _DEVICE_KEYS:
+                said.add(_named(str(setting.value)))
+        said.add(_named(str(content.facts.get("device", ""))))
+    return "run" if "run" in said else "benchmark" if "benchmark" in said else None
+
+
+def _named(device: str) -> str:
+    low = device.lower()
+    if re.search(r"npu|ascend|hccl|(?<!\d)910[a-d]?", low):
+        return "run"
+    return "benchmark" if re.search(r"cuda|gpu|nvidia|geforce|nccl", low) or of(low) == "benchmark" else ""
 
 
 def _groups(reads: Sequence[Read]) -> dict[str, list[Read]]:

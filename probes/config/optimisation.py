@@ -233,6 +233,7 @@ def epsilon_extreme(view: View, large: float) -> Finding:
                 f"{says(setting)}: nothing keeps a division from zero", **carried(setting, threshold=0.0)
             )
         vanishes = value_of(run, "precision") == "fp16" and (setting.key == "loss_epsilon" or pure)
+        vanishes |= setting.key == "layer_norm_epsilon" and _norms_in_fp16(run)
         if vanishes and value < _FP16_TINY:
             text = f"{says(setting)} is zero in fp16 (least value {_FP16_TINY:g})"
             return present(text, **carried(setting, threshold=_FP16_TINY))
@@ -242,6 +243,14 @@ def epsilon_extreme(view: View, large: float) -> Finding:
     if not known:
         return not_recorded("epsilon")
     return absent(", ".join(says(s) for s, _ in known), **carried(known[0][0]))
+
+
+def _norms_in_fp16(run: Run) -> bool:
+    """MindFormers' `layernorm_compute_type: float16` and its like: a norm adds its epsilon in fp16."""
+    return any(
+        re.search(r"(?i)norm_?(?:compute_?)?d?type$", s.key) and str(s.value).lower() in ("float16", "fp16")
+        for s in run.raw_settings
+    )
 
 
 def _is_adam(run: Run) -> bool:

@@ -141,6 +141,10 @@ def grad_zero(view: View, share: float = 0.2) -> Finding:
     if isinstance(curve, Finding):
         return curve
     zeros = curve.y == 0
+    flags = view.run.series.get("overflow")
+    if flags is not None and np.any(zeros):  # a skipped step is printed with a norm of 0
+        skipped = flags.steps[np.nan_to_num(flags.values) > 0]
+        zeros &= ~np.isin(curve.series.steps[curve.index], skipped)
     part = float(np.mean(zeros))
     words = f"grad_norm is exactly 0 at {np.sum(zeros)} of {curve.count} points"
     size = _seen(curve, part, share)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..assembly.continued import DATA as BESIDE
 from ..registry import Finding, View, absent, place, present, unknown
 from ..run import Event, Series
 from . import situation
@@ -35,10 +36,13 @@ def steps_begin_anew(view: View, learned: float = 0.6) -> Finding:
         if any(e.step is not None and e.step > loss.steps[0] for e in resumes):
             return absent("the steps go on where training was resumed", series=(loss.name,))
         return unknown("what was logged before the resume is not there")
-    event = next((e for e in resumes if _between(e, before, loss)), None)
+    beside = any(e.data == BESIDE for e in resumes)
+    event = next((e for e in resumes if e.data == BESIDE or _between(e, before, loss)), None)
     if event is None:
         return unknown("the log does not tell of a resume between its two starts alone")
     again = _walked_again(run.earlier.get(_RATE), run.series.get(_RATE))
+    if beside and not again and loss.steps[0] < before.steps[-1]:
+        again = _warms_up(run.earlier.get(_RATE)) and _warms_up(run.series.get(_RATE)) or again
     if again is None:
         return unknown("the learning rate is not logged in both starts, or never changes")
     begun, ended, now = (
@@ -57,6 +61,14 @@ def steps_begin_anew(view: View, learned: float = 0.6) -> Finding:
         return unknown(f"{words}; it began at {begun:.4g}: what was learned was not taken up", **seen)
     text = f"{words}; the learning rate runs through the same values once more"
     return present(text, step=float(loss.steps[0]), where=(place(loss, 0),), series=(loss.name,), **seen)
+
+
+def _warms_up(rate: Series | None) -> bool:
+    """Whether a rate rises from a small part of its peak at first."""
+    if rate is None or len(rate.values) < _COMMON or not np.all(np.isfinite(rate.values)):
+        return False
+    peak = int(np.argmax(rate.values))
+    return peak > 0 and bool(rate.values[0] < 0.5 * rate.values[peak])
 
 
 def _between(event: Event, before: Series, after: Series) -> bool:

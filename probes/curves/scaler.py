@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.model import Place
+from ...engine.model import Place, State
 from ..registry import Finding, View, absent, place, place_of, present, unknown
 from ..run import Event, Floats, Run, Series
 from . import situation
@@ -446,9 +446,12 @@ def steps_skipped_often(view: View, share: float = 0.1, minimum: int = 5) -> Fin
     begin = begin if begin is not None else skipped.first + 40
     late = skipped.steps > begin
     count, steps = float(np.sum(skipped.counts[late])), max(skipped.last - max(begin, skipped.first), 0.0)
+    what = "steps"
+    if skipped.series == ("overflow",) and skipped.interval > 1:  # a row tells of its own step alone
+        steps, what = steps / skipped.interval, "logged steps"
     part = count / steps if steps > 0 else 0.0
     seen: dict[str, Any] = {"value": round(part, 4), "threshold": share, "series": skipped.series}
-    words = f"{count:g} of {steps:g} steps after step {begin:g} were skipped for overflow"
+    words = f"{count:g} of {steps:g} {what} after step {begin:g} were skipped for overflow"
     if steps < 20 and not count:
         if not len(skipped.steps):
             return absent("no step was skipped", **seen)
@@ -462,6 +465,25 @@ def steps_skipped_often(view: View, share: float = 0.1, minimum: int = 5) -> Fin
         seen = {"value": round(dead[0] / dead[1], 4), "threshold": share, "series": ("grad_norm",)}
         return present(text, where=(place(run.series["grad_norm"], dead[2]),), **seen)
     return absent(words, **seen)
+
+
+@probe("config:loss_scale_window")
+def eager_growth_skips(view: View, interval: float, share: float, minimum: int) -> Finding:
+    """The scale grows after fewer than `interval` good steps, and goes down as often: steps are lost to it."""
+    window = situation.number(view.run, "loss_scale_window")
+    if window is None or not 0 < window < interval:
+        return (
+            absent(f"the loss scale grows after {window:g} good steps") if window else unknown("not a number")
+        )
+    told = steps_skipped_often(view, share=share, minimum=minimum)
+    if told.state is not State.PRESENT:
+        return told
+    trace = scale(view.run)
+    change = np.diff(trace.values) if trace is not None else np.zeros(0)
+    rises, falls = int(np.sum(change > 0)), int(np.sum(change < 0))
+    if min(rises, falls) < minimum:
+        return absent(f"the scale rises {rises} times and falls {falls} times")
+    return replace(told, why=f"the loss scale may grow after {window:g} good steps, and {told.why}")
 
 
 def _dead_norms(run: Run, begin: float) -> tuple[int, int, int] | None:

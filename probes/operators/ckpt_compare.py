@@ -16,12 +16,15 @@ from ...engine.model import Place
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run
 from ..tensors.names import is_checkpoint_comparison
+from ..weights import printed
 
 MAX_JSON = 64 * 1024**2
 LEAST_VALUES = 1024  # elements from which chance gives no cosine
 SAME = 0.99
 CHANCE = 6.0  # standard deviations of the cosine of two unrelated weights
 LEAST = 2  # weights of each kind
+FAR = 0.05  # of the larger: figures of two weights that have nothing to do with one another
+_STARTS_EQUAL = re.compile(r"(?i)norm|bias|(?:^|[._/])(?:bn|ln)\d*(?:[._/]|$)|gamma|beta")
 # Drawn anew on either side by design: adapters, and heads that no checkpoint holds.
 _NEW = re.compile(r"(?i)lora|adapter|(?:^|[._])(?:v_head|value_head|score|classifier|reward\w*)(?:[._]|$)")
 
@@ -64,7 +67,7 @@ def some_unrelated(view: View) -> Finding:
     """Of two checkpoints some weights are the same and others have nothing to do with one another."""
     told = _cosines(view.run)
     if told is None:
-        return unknown("no comparison of two checkpoints (msprobe config_check) lies in the run directory")
+        return _printed_unrelated(view)
     path, cosines = told
     strangers = [n for n, (c, count) in cosines.items() if abs(c) <= CHANCE / math.sqrt(count)]
     same = [n for n, (c, _) in cosines.items() if c >= SAME]
@@ -76,5 +79,27 @@ def some_unrelated(view: View) -> Finding:
             where=(Place(path),),
         )
     if not strangers:
+        return absent(text, value=0)
+    return unknown(f"{text}: both may have started from weights of their own")
+
+
+def _printed_unrelated(view: View) -> Finding:
+    """The same of the figures of the first weights that both logs print.
+
+    Scales and offsets of normalisation layers, and biases, are equal wherever they start.
+    """
+    theirs = {} if view.benchmark is None else printed.figures(view.benchmark)
+    both: dict[str, list[float]] = {}
+    for name, _, a, b in printed.pairs(printed.figures(view.run), theirs):
+        if (a.value or b.value) and not _STARTS_EQUAL.search(name):
+            both.setdefault(name, []).append(printed.off(a, b))
+    if not both:
+        return unknown("no comparison of two checkpoints, and no figures of the first weights on both sides")
+    same = [n for n, apart in both.items() if max(apart) <= printed.SAME]
+    other = [n for n, apart in both.items() if min(apart) > FAR]
+    text = f"the printed figures of {len(other)} of {len(both)} first weights are far from the benchmark's"
+    if same and len(other) >= LEAST:
+        return present(f"{text}, and those of {len(same)} are the same ({same[0]})", value=len(other))
+    if len(same) == len(both):
         return absent(text, value=0)
     return unknown(f"{text}: both may have started from weights of their own")

@@ -23,6 +23,8 @@ from ..tensors.layout import numbered
 from ..tensors.names import is_config_check
 from ..tensors.npy import Unreadable
 from ..tensors.sheet import rows
+from ..weights import printed
+from .first_batch import batch_of_other_scale
 
 MAX_JSON = 64 * 1024**2
 LEAST = 2  # weights
@@ -84,7 +86,7 @@ def batches_of_other_scale(view: View, ratio: float) -> Finding:
     """The first batch spans `ratio` times as much as the benchmark's, or the other way round."""
     found = _pairs(view, "dataset.json")
     if found is None or not found[1]:
-        return unknown("no figures of the first batches (msprobe config_check) lie on both sides")
+        return batch_of_other_scale(view, ratio)
     file, pairs = found
     for name, (mine, theirs) in pairs.items():
         spans = [f["max"] - f["min"] for f in (mine, theirs)]
@@ -157,6 +159,8 @@ def batches_in_other_order(view: View, least: int) -> Finding:
 def weights_of_other_scale(view: View, ratio: float) -> Finding:
     """Before the first step more than half of the weights have a norm off the benchmark's by `ratio`."""
     found = _pairs(view, "weight.json")
+    if found is None:
+        return _printed_scales(view, ratio)
     pairs = (
         {} if found is None else {k: p for k, p in found[1].items() if all(f.get("norm", 0) > 0 for f in p)}
     )
@@ -168,6 +172,27 @@ def weights_of_other_scale(view: View, ratio: float) -> Finding:
         mine, theirs = pairs[off[0]]
         more = f" ({off[0]}: norm {mine['norm']:.4g}, in the benchmark {theirs['norm']:.4g})"
         return present(text + more, value=len(off), where=(Place(found[0].path),))
+    return absent(text, value=len(off))
+
+
+def _printed_scales(view: View, ratio: float) -> Finding:
+    """The same of the norms and deviations that both logs print before they train."""
+    theirs = {} if view.benchmark is None else printed.figures(view.benchmark)
+    both = [
+        (name, figure, a, b)
+        for name, figure, a, b in printed.pairs(printed.figures(view.run), theirs)
+        if figure in printed.SCALES and min(a.value or 0, b.value or 0) > 0
+    ]
+    if len(both) < LEAST:
+        return unknown(
+            "no figures of the first weights (of msprobe config_check, or printed) lie on both sides"
+        )
+    off = [p for p in both if printed.off(p[2], p[3]) >= 1 - 1 / ratio]
+    text = f"{len(off)} of {len(both)} weights have another scale than the benchmark's before the first step"
+    if len(off) > MOST * len(both):
+        name, figure, a, b = off[0]
+        more = f" ({name}: {figure} {a.value:.4g}, in the benchmark {b.value:.4g})"
+        return present(text + more, value=len(off), where=(Place(a.file, a.line),))
     return absent(text, value=len(off))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from ...engine.model import Place
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..tensors.condition import LARGEST, condition
@@ -101,7 +103,7 @@ def half_at_limit(view: View) -> Finding:
     for dump in sorted(held, key=lambda d: (d.step or 0, d.rank or 0)):
         for operator in dump.operators:
             for tensor in operator.outputs:
-                looked += tensor.dtype == "float16"
+                looked += tensor.dtype == "float16" and operator.direction == "forward"
                 if _at_limit(operator, tensor):
                     name = operator.name.partition(": ")[2] or operator.name
                     at = "" if operator.step is None else f" at step {operator.step}"
@@ -117,3 +119,53 @@ def half_at_limit(view: View) -> Finding:
     if not looked:
         return unknown("no output in the dumps is known to be of fp16")
     return absent(f"{looked} outputs of fp16 stay below 65504", value=looked)
+
+
+_SATURATES = {
+    "INF_NAN_MODE_ENABLE": ("0", "false"),
+    "MS_ASCEND_CHECK_OVERFLOW_MODE": ("saturation_mode",),
+}
+
+
+@probe()
+def saturates_unseen(view: View) -> Finding:
+    """Overflow is set to saturate, values of fp16 stand at 65504, and the loss scale does not answer.
+
+    In this mode nothing becomes infinite: a scaler that looks for infinities goes on as if all were well.
+    """
+    said = next(
+        (
+            s
+            for s in view.run.raw_settings
+            if str(s.value).lower() in _SATURATES.get(s.key.rpartition(".")[2], ())
+        ),
+        None,
+    )
+    if said is None:
+        return unknown("no setting says that an overflow saturates (INF_NAN_MODE_ENABLE=0)")
+    scale = view.run.series.get("loss_scale")
+    known = scale.values[np.isfinite(scale.values)] if scale is not None else np.zeros(0)
+    if len(known) and np.min(known) < known[0]:
+        return absent("the loss scale goes down: overflows are seen")
+    looked = 0
+    for dump in (*dumps(view.run), *monitored(view.run)):
+        for operator in dump.operators:
+            for tensor in (*operator.inputs, *operator.outputs):
+                looked += tensor.dtype == "float16"
+                high = _highest(tensor) if tensor.dtype == "float16" else None
+                if high is not None and NEAR * LARGEST["float16"] <= high <= LARGEST["float16"]:
+                    if any(word in operator.kind.lower() for word in FILLS):
+                        continue
+                    return present(
+                        f"{said.key} = {said.value}, and {operator.name} stands at {high:g}, the largest number"
+                        " of fp16",
+                        value=high,
+                        step=operator.step,
+                        where=(
+                            Place(said.file, said.line),
+                            Place(tensor.file or operator.name, step=operator.step),
+                        ),
+                    )
+    if not looked:
+        return unknown("nothing of fp16 was dumped or monitored")
+    return absent(f"{looked} tensors of fp16 stay below 65504", value=looked)

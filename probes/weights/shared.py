@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 
-from ...engine.model import Place
+from ...engine.model import Place, State
 from ..curves.judging import probe
 from ..registry import Finding, View, absent, any_of, present, unknown
 from ..run import Run
 from ..tensors.checkpoints import Checkpoint, Weight
 from ..tensors.history import History, change, changes
 from ..tensors.shards import same_stage
+from . import printed
 from .saved import (
     few,
     history,
@@ -146,6 +147,20 @@ def initial_differ(view: View) -> Finding:
 
 
 @probe()
+def printed_over_ranks(view: View) -> Finding:
+    """Ranks print other figures of one first weight, each its own."""
+    ranks = sorted({e.rank for e in view.run.events_of("worked-out") if e.rank is not None})
+    if split := _model_split(view.run):
+        return unknown(f"{split} splits the model over devices: ranks hold different parts")
+    first = next((r for r in ranks if printed.figures(view.run, r)), None)
+    others = [r for r in ranks if first is not None and r != first and printed.figures(view.run, r)]
+    if first is None or not others:
+        return unknown("no two ranks printed figures of their first weights")
+    mine = printed.figures(view.run, first)
+    return any_of(printed.apart(mine, printed.figures(view.run, r), f"those of rank {r}") for r in others)
+
+
+@probe()
 def optimizer_state_missing(view: View) -> Finding:
     """A run that was resumed, from checkpoints of its own that hold no optimizer state."""
     past = history(view.run)
@@ -173,9 +188,14 @@ def optimizer_state_missing(view: View) -> Finding:
 
 @probe("benchmark")
 def start_differs(view: View) -> Finding:
-    """The initial weights of run and benchmark, where both saved them, are not the same."""
+    """The initial weights of run and benchmark, where both saved or printed them, are not the same."""
     if view.benchmark is None:
         return unknown("needs a benchmark run (--benchmark)")
+    told = printed.apart(
+        printed.figures(view.run), printed.figures(view.benchmark), "the benchmark's", "benchmark"
+    )
+    if told.state is not State.UNKNOWN:
+        return told
     mine, theirs = history(view.run), history(view.benchmark)
     a, b = (next((c for c in p.line if c.at == 0), None) for p in (mine, theirs))
     if a is None or b is None:

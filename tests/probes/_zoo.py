@@ -1372,6 +1372,17 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         run([series("loss_scale", np.full(n, 2.0**-10))]),
         "loss-scale-tiny",
     )
+    add(
+        "grown into overflow",
+        run(
+            [
+                series("loss_scale", np.tile([2.0**16, 2.0**18, 2.0**16, 2.0**16], n // 4 + 1)[:n]),
+                series("overflow", np.tile([0.0, 1.0, 0.0, 0.0], n // 4 + 1)[:n]),
+            ],
+            {"loss_scale_window": 2},
+        ),
+        "scale-grown-into-overflow",
+    )
     sixteen = noisy(rng, 3.2 - 1.5 * t, 0.03).astype(np.float16).astype(float)
     add("loss in half precision", run([series("train/loss", sixteen)]), "loss-in-half-steps")
     add(

@@ -353,22 +353,61 @@ def seed_by_rank(view: View) -> Finding:
 
     A data-parallel wrapper or a broadcast makes them equal: then this is right, and wanted for the data.
     """
+    launched = any(_by_process(s.key, s.value) for s in view.run.raw_settings)
     return first(
         view,
-        either(_seed_by_rank, apart_after_wrapping, drawn_by_rank_on_mindspore, drawn_apart),
+        either(
+            *((_launched_apart,) if launched else ()),
+            _seed_by_rank,
+            apart_after_wrapping,
+            drawn_by_rank_on_mindspore,
+            drawn_apart,
+        ),
         "the scripts train in one process",
     )
+
+
+def _by_process(key: str, value: object) -> bool:
+    """`--seed $((1234+i))`, `--seed $((SEED+RANK))` of a launch script: a seed of its own for each process."""
+    return (
+        key.rpartition(".")[2].lower().endswith("seed")
+        and isinstance(value, str)
+        and re.search(
+            r"\$\(\([^)]*[A-Za-z_]\w*\s*[+*]|\$\(\([^)]*[+*]\s*\$?[A-Za-z_]|\$\{?(?:LOCAL_)?RANK\b", value
+        )
+        is not None
+    )
+
+
+def _launched_apart(source: Script) -> Finding | None:
+    """A script that seeds with what it is given, where each process is given another seed."""
+    given = [
+        c
+        for c in source.named("manual_seed", "set_seed", "seed")
+        if c.args and "seed" in unparse(c.args[0]).lower() and not _OF_DATA.search(source.owner(c))
+    ]
+    if not given or not source.named("init_process_group") or _made_equal(source):
+        return None
+    return at(
+        source, given[0], "each process is launched with a seed of its own, and nothing makes them equal"
+    )
+
+
+_OF_DATA = re.compile(r"random$|^(?:np|ds|config)\b")
+
+
+def _made_equal(source: Script) -> bool:
+    names = ("DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "prepare")
+    return bool(of_libraries(source, *names) or weights_sent(source))
 
 
 def _seed_by_rank(source: Script) -> Finding | None:
     seeds = [c for c in source.named("manual_seed", "set_seed", "seed") if c.args]
     if not seeds or not source.named("init_process_group"):
         return None
-    names = ("DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "prepare")
-    joined = [*of_libraries(source, *names), *weights_sent(source)]
-    drawn = [c for c in seeds if not re.search(r"random$|^(?:np|ds|config)\b", source.owner(c))]
+    drawn = [c for c in seeds if not _OF_DATA.search(source.owner(c))]
     ranked = [c for c in drawn if "rank" in unparse(c.args[0]).lower()]
-    if ranked and not joined:
+    if ranked and not _made_equal(source):
         return at(
             source, ranked[0], "each process starts from weights of its own, and nothing makes them equal"
         )

@@ -28,6 +28,8 @@ _COMMAND = re.compile(
     r"|composer|llamafactory-cli|swift|axolotl|fairseq-train|fairseq-hydra-train|tune|yolo)\s(?:.{0,4000}?\s)?(?:--?[A-Za-z]|[\w.]+=).*)$"
 )
 _MANY = 8  # pairs in a line that is a list of settings
+_SPACED_MANY = 4  # of those that nothing but blanks parts
+_SPACED = re.compile(r"[A-Za-z_][\w.]*=(?:[^\s=()]+|\w+\([^\s()]*\))")
 _LISTED = re.compile(r"([A-Za-z_][\w.]*)=(\[[^\]=]*\]|(?!\[)[^,=]*)(?:, |$)")
 _LISTING = re.compile(rf"(?:[\w./\[\] ]{{1,40}}: )?(?:{_LISTED.pattern})+\s*")
 _INTERPRETER = frozenset({"u", "m", "c", "X", "W", "O", "B", "E"})
@@ -83,11 +85,30 @@ def listing(line: str) -> list[tuple[str, Value]]:
 
     Many pairs and nothing else, words among their values and no loss: a row of a curve has numbers.
     """
-    if len(line) >= _LONG or line.count("=") < _MANY or not _LISTING.fullmatch(line):
+    if len(line) >= _LONG or line.count("=") < _SPACED_MANY:
+        return []
+    if spaced := _spaced(line):
+        return spaced
+    if line.count("=") < _MANY or not _LISTING.fullmatch(line):
         return []
     found = [(k, scalar(v)) for k, v in _LISTED.findall(line)]
     words = sum(v is None or isinstance(v, (bool, str)) for _, v in found)
     return found if words >= 3 and not any(re.search(r"(?i)loss|acc|ppl", k) for k, _ in found) else []
+
+
+def _spaced(line: str) -> list[tuple[str, Value]]:
+    """`device=npu:0 amp=O1 seed=3407 lr=0.01 epochs=30 optimizer=sgd`: pairs with blanks between them alone.
+
+    Two names of settings at least, a word among the values, and no name of what a curve holds.
+    """
+    words = line.split()
+    if not all(_SPACED.fullmatch(w) for w in words):
+        return []
+    found = [(k, scalar(v)) for k, _, v in (w.partition("=") for w in words)]
+    if any(re.search(r"(?i)loss|acc|ppl|step|iter|grad|norm|time", k) for k, _ in found):
+        return []
+    named = sum(canonical_key(k) is not None for k, _ in found)
+    return found if named >= 2 and any(isinstance(v, (bool, str)) for _, v in found) else []
 
 
 def scalar(text: str) -> Value:

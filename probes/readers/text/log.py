@@ -248,6 +248,8 @@ class Log:
             sizes.look(text, self.facts)
             if (loaded := sizes.checkpoint(text)) is not None:
                 self._set("loaded_checkpoint_file", loaded, number, arguments.BANNER)
+            if (size := sizes.documents(text)) is not None and self.rows.first_line is None:
+                self._set("dataset_version", size, number, arguments.BANNER)
             for name, samples in sizes.classes(whole):
                 self._set(f"class_counts.{name}", samples, number, arguments.BANNER)
         sizes.epochs(text, self.facts)

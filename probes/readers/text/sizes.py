@@ -66,6 +66,7 @@ _LOADED = re.compile(
 _EPOCHS = re.compile(
     r"(?<![\w-])epochs?\s*[:#]?\s*\[?\s*(\d{1,5})\s*(?:/|of)\s*(\d{1,5})(?![\d.])", re.IGNORECASE
 )
+_DOCUMENTS = re.compile(r"(?i)\bnumber of documents\s*[:=]\s*(\d{2,12})\s*$")
 _LONG = 2500
 LEAST = 5  # fewer are rather folds or stages than samples
 
@@ -116,6 +117,12 @@ def checkpoint(text: str) -> str | None:
     """The file of weights that a line says was loaded: "load checkpoint from ./ckpt/net-3_390.ckpt"."""
     found = _LOADED.search(text) if len(text) < 600 else None
     return found.group(1) if found is not None else None
+
+
+def documents(text: str) -> str | None:
+    """How many documents an indexed data set holds, as Megatron prints it: which data set it is, by its size."""
+    found = _DOCUMENTS.search(text) if len(text) < 200 else None
+    return f"{found.group(1)} documents" if found is not None else None
 
 
 def _listed(text: str) -> Iterator[tuple[str, int]]:

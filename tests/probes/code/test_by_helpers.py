@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from traindoctor.probes.code.ranks.parts import seed_by_rank
+from traindoctor.probes.registry import View
+
+from .._build import written
 from .._scripts import state
 
 P, A, U = "present", "absent", "unknown"
@@ -162,3 +166,21 @@ def fit(net, optimizer):
 def test_other_batches_and_figures_are_no_processing(made: str) -> None:
     """Sizes of batches, and what functions called after the splits give back."""
     assert state("script-splits-processed-differently", SPLITS.replace("{MADE}", made)) != P
+
+
+@pytest.mark.parametrize(
+    ("seed", "wrapped", "wanted"),
+    [("$((7+i))", "net", P), ("$SEED", "net", A), ("$((7+i))", "DistributedDataParallel(net)", A)],
+)
+def test_a_seed_of_its_own_from_the_launch_script(seed: str, wrapped: str, wanted: str) -> None:
+    """A loop that starts the processes gives each of them another seed."""
+    text = (
+        "import torch\nimport torch.distributed as dist\n"
+        "from torch.nn.parallel import DistributedDataParallel\n"
+        "def main(args):\n    dist.init_process_group('hccl')\n    torch.manual_seed(args.seed)\n"
+        f"    net = torch.nn.Linear(2, 2)\n    net = {wrapped}\n"
+        "    opt = torch.optim.SGD(net.parameters(), 0.1)\n    for x in rows:\n"
+        "        opt.zero_grad()\n        net(x).sum().backward()\n        opt.step()\n"
+    )
+    made = written({"seed": seed}, scripts={"train.py": text})
+    assert seed_by_rank(View(made, None)).state.value == wanted

@@ -84,6 +84,8 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("loss-scale-unfit", "present", {"fp16": True, "loss_scale": 0.01}, {}),
     ("loss-scale-unfit", "absent", {"fp16": True, "loss_scale": 1024}, {}),
     ("loss-scale-unfit", "unknown", {"fp16": True}, {}),
+    ("epsilon-extreme", "present", {"rms_norm_eps": 1e-12, "layernorm_compute_type": "float16"}, {}),
+    ("epsilon-extreme", "absent", {"rms_norm_eps": 1e-12, "layernorm_compute_type": "float32"}, {}),
     ("loss-scale-growth-eager", "present", {"fp16": True, "loss_scale_window": 5}, {}),
     ("loss-scale-growth-eager", "absent", {"fp16": True, "loss_scale_window": 1000}, {}),
     ("loss-scale-growth-eager", "absent", {"fp16": True, "loss_scale": 128, "loss_scale_window": 5}, {}),

@@ -30,6 +30,31 @@ def written(folder: Path, **files: str) -> Path:
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "benchmarks"),
+    [
+        (
+            "device=npu:0 seed=1 lr=0.1 epochs=3 optimizer=sgd",
+            "device=cuda:0 seed=1 lr=0.1 epochs=3 optimizer=sgd",
+            ["v2"],
+        ),
+        (
+            "device=npu:0 seed=1 lr=0.1 epochs=3 optimizer=sgd",
+            "device=npu:0 seed=1 lr=0.2 epochs=3 optimizer=sgd",
+            [],
+        ),
+        ("hello", "device=cuda:0 seed=1 lr=0.1 epochs=3 optimizer=sgd", []),
+    ],
+)
+def test_two_folders_whose_files_name_the_device(
+    tmp_path: Path, first: str, second: str, benchmarks: list[str]
+) -> None:
+    """Names that say nothing: the device that the logs name tells run and benchmark."""
+    made = open_run(written(tmp_path, v1__train=f"{first}\n{log(1)}", v2__train=f"{second}\n{log(1)}"))
+
+    assert [b.info.path.rpartition("/")[2] for b in made.beside] == benchmarks
+
+
+@pytest.mark.parametrize(
     ("names", "benchmarks"),
     [
         (("npu__train", "gpu__train"), ["gpu"]),

@@ -16,7 +16,9 @@ from traindoctor.probes.operators import (
     config_check,
     dumps,
     falls,
+    first_batch,
     layers,
+    limits,
     origins,
     standing,
 )
@@ -25,7 +27,18 @@ from traindoctor.probes.registry import probes_of
 
 PROBES = {
     p
-    for m in (checks, ckpt_compare, config_check, dumps, falls, layers, origins, standing)
+    for m in (
+        checks,
+        ckpt_compare,
+        config_check,
+        dumps,
+        falls,
+        first_batch,
+        layers,
+        limits,
+        origins,
+        standing,
+    )
     for p in probes_of(m)
 }
 SYMPTOMS = [s for s in load_rules().symptoms.values() if s.probe in PROBES]
@@ -121,6 +134,76 @@ def test_first_batch_and_weights(tmp_path: Path, high: float, norm: float, expec
 
     assert states(tmp_path / "a", *asked, benchmark=tmp_path / "b") == expected
     assert states(tmp_path / "b", *asked) == ["unknown", "unknown"]
+
+
+def dumped(folder: Path, high: float, target: int, weight: float = 0.8) -> Path:
+    """A dump of msprobe: a convolution of the batch, and a loss over ten classes."""
+
+    def tensor(shape: list[int], top: float, low: float, dtype: str = "float32") -> dict[str, object]:
+        figures = {"Max": top, "Min": low, "Mean": 0.0, "Norm": 1.0}
+        return {"type": "torch.Tensor", "dtype": f"torch.{dtype}", "shape": shape, **figures}
+
+    place = folder / "step0" / "rank0"
+    place.mkdir(parents=True)
+    data = {
+        "Functional.conv2d.0.forward": {
+            "input_args": [tensor([4, 3, 8, 8], high, -2.0), tensor([9, 3, 3, 3], weight, -weight)],
+            "input_kwargs": {},
+            "output": [tensor([4, 9, 8, 8], 3.0, -3.0)],
+        },
+        "Functional.cross_entropy.0.forward": {
+            "input_args": [tensor([4, 10], 1.0, -1.0), tensor([4], target, 0, "int64")],
+            "input_kwargs": {},
+            "output": [tensor([], 2.3, 2.3)],
+        },
+    }
+    (place / "dump.json").write_text(json.dumps({"task": "statistics", "level": "L1", "data": data}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("mine", "expected"),
+    [
+        ((255.0, 9), ["present", "absent"]),
+        ((2.6, 10), ["absent", "present"]),
+        ((255.0, 9, 0.5), ["unknown", "absent"]),  # other weights
+    ],
+)
+def test_batch_of_a_dump(tmp_path: Path, mine: tuple[float, int], expected: list[str]) -> None:
+    """What enters the first operator with the benchmark's weights, and the classes that a loss is given."""
+    run, other = dumped(tmp_path / "a", *mine), dumped(tmp_path / "b", 2.5, 9)
+    asked = ("first-batch-other-scale", "dump-targets-out-of-range")
+
+    assert states(run, *asked, benchmark=other) == expected
+    assert states(tmp_path / "c", *asked) == ["unknown", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "highest", "scale", "expected"),
+    [
+        (0, 65504.0, 65536, "present"),
+        (0, 12.0, 65536, "absent"),
+        (0, 65504.0, 4096, "absent"),
+        (1, 65504.0, 65536, "unknown"),
+    ],
+)
+def test_overflow_that_saturates(
+    tmp_path: Path, mode: int, highest: float, scale: int, expected: str
+) -> None:
+    """Saturation mode, gradients of fp16 at 65504 in a monitor, and a loss scale that never falls."""
+    place = tmp_path / "May22_11-19-40-rank0-a9d2"
+    place.mkdir()
+    header = "vpp_stage,name,step,min,max,mean,norm,nans,zeros,shape,dtype\n"
+    row = f"0,net.conv.weight,9,-1.0,{highest},0.0,70000.0,0,0.0,[8],torch.float16\n"
+    (place / "grad_unreduced_9-9.csv").write_text(header + row)
+    (tmp_path / "run.sh").write_text(f"export INF_NAN_MODE_ENABLE={mode}\npython train.py --fp16\n")
+    rows = (
+        f"step {s} loss {1 + 1 / (s + 1):.4f} loss_scale {65536 if s < 50 else scale}\n" for s in range(90)
+    )
+    (tmp_path / "train.log").write_text("".join(rows))
+    found = dict(readings(open_run(tmp_path), None, SYMPTOMS))
+
+    assert found["overflow-saturates-unseen"].state.value == expected
 
 
 def table(folder: Path, *rows: tuple[str, str, str, float]) -> Path:

@@ -85,3 +85,12 @@ def test_planned_epochs(tmp_path: Path) -> None:
     assert read(tmp_path, rows).facts["epochs_planned"] == 20
     rows = "".join(f"Epoch: [0][{i:3d}/391] Loss {3 / i:.3f}\n" for i in range(1, 9))
     assert "epochs_planned" not in read(tmp_path, rows).facts
+
+
+def test_documents_of_an_indexed_data_set(tmp_path: Path) -> None:
+    """Megatron prints how many documents its data set holds: another number is another data set."""
+    text = "    number of documents: 1165029\nstep 1 loss 2.0\nstep 2 loss 1.9\n"
+    told = {s.key: s.value for s in read(tmp_path, text).settings}
+
+    assert told["dataset_version"] == "1165029 documents"
+    assert sizes.documents("number of documents") is None
