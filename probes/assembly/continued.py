@@ -1,7 +1,7 @@
 """A run that was started anew in a folder beside its first one, from a checkpoint that lies there.
 
-`exp_2/` whose settings say `load_checkpoint: ./exp_1/checkpoint`, on the same data: what `exp_1/` logged is the
-start before it. Another data set is another stage of training, and nothing to go on with.
+`exp_2/` whose settings say `load_checkpoint: ./exp_1/checkpoint`, on the same data: what `exp_1/` logged is
+the start before it. Another data set is another stage of training, and nothing to go on with.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def sides(reads: Sequence[Read], paths: Iterable[str]) -> Sides | None:
 
 
 def _by_devices(reads: Sequence[Read], curves: Sequence[Read]) -> tuple[str, str] | None:
-    """The folder of the NPU's run and that of the GPU's, where two lie side by side and their files say so."""
+    """The folder of the NPU's run and that of the GPU's, where two lie side by side and files tell."""
     homes = sorted({layout.home(r.path) for r in curves})
     if len(homes) != 2 or not all(homes) or len({h.rpartition("/")[0] for h in homes}) != 1:
         return None
@@ -114,7 +114,7 @@ def _by_devices(reads: Sequence[Read], curves: Sequence[Read]) -> tuple[str, str
 
 
 def _device_of(contents: Iterable[FileContent]) -> Role | None:
-    """Whose device the files of one folder name; scripts keep "cuda" after a port, so the NPU counts first."""
+    """Whose device the files of a folder name; scripts keep "cuda" after a port: the NPU counts first."""
     said = set()
     for content in contents:
         for setting in content.settings:

@@ -42,7 +42,7 @@ def steps_begin_anew(view: View, learned: float = 0.6) -> Finding:
         return unknown("the log does not tell of a resume between its two starts alone")
     again = _walked_again(run.earlier.get(_RATE), run.series.get(_RATE))
     if beside and not again and loss.steps[0] < before.steps[-1]:
-        again = _warms_up(run.earlier.get(_RATE)) and _warms_up(run.series.get(_RATE)) or again
+        again = (_warms_up(run.earlier.get(_RATE)) and _warms_up(run.series.get(_RATE))) or again
     if again is None:
         return unknown("the learning rate is not logged in both starts, or never changes")
     begun, ended, now = (

@@ -469,21 +469,22 @@ def steps_skipped_often(view: View, share: float = 0.1, minimum: int = 5) -> Fin
 
 @probe("config:loss_scale_window")
 def eager_growth_skips(view: View, interval: float, share: float, minimum: int) -> Finding:
-    """The scale grows after fewer than `interval` good steps, and goes down as often: steps are lost to it."""
+    """The scale grows after fewer than `interval` good steps, and falls as often: steps are lost to it."""
     window = situation.number(view.run, "loss_scale_window")
     if window is None or not 0 < window < interval:
         return (
             absent(f"the loss scale grows after {window:g} good steps") if window else unknown("not a number")
         )
     told = steps_skipped_often(view, share=share, minimum=minimum)
-    if told.state is not State.PRESENT:
+    if told.state is State.UNKNOWN or not isinstance(told.value, float) or told.value < share:
         return told
     trace = scale(view.run)
     change = np.diff(trace.values) if trace is not None else np.zeros(0)
     rises, falls = int(np.sum(change > 0)), int(np.sum(change < 0))
     if min(rises, falls) < minimum:
         return absent(f"the scale rises {rises} times and falls {falls} times")
-    return replace(told, why=f"the loss scale may grow after {window:g} good steps, and {told.why}")
+    why = f"the loss scale may grow after {window:g} good steps, and {told.why}"
+    return replace(told, state=State.PRESENT, why=why, threshold=share)
 
 
 def _dead_norms(run: Run, begin: float) -> tuple[int, int, int] | None:

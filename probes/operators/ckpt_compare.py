@@ -24,7 +24,6 @@ SAME = 0.99
 CHANCE = 6.0  # standard deviations of the cosine of two unrelated weights
 LEAST = 2  # weights of each kind
 FAR = 0.05  # of the larger: figures of two weights that have nothing to do with one another
-_STARTS_EQUAL = re.compile(r"(?i)norm|bias|(?:^|[._/])(?:bn|ln)\d*(?:[._/]|$)|gamma|beta")
 # Drawn anew on either side by design: adapters, and heads that no checkpoint holds.
 _NEW = re.compile(r"(?i)lora|adapter|(?:^|[._])(?:v_head|value_head|score|classifier|reward\w*)(?:[._]|$)")
 
@@ -91,7 +90,7 @@ def _printed_unrelated(view: View) -> Finding:
     theirs = {} if view.benchmark is None else printed.figures(view.benchmark)
     both: dict[str, list[float]] = {}
     for name, _, a, b in printed.pairs(printed.figures(view.run), theirs):
-        if (a.value or b.value) and not _STARTS_EQUAL.search(name):
+        if (a.value or b.value) and not printed.STARTS_EQUAL.search(name):
             both.setdefault(name, []).append(printed.off(a, b))
     if not both:
         return unknown("no comparison of two checkpoints, and no figures of the first weights on both sides")

@@ -196,6 +196,33 @@ def _printed_scales(view: View, ratio: float) -> Finding:
     return absent(text, value=len(off))
 
 
+@probe()
+def weights_of_one_factor(view: View, ratio: float, least: int, spread: float) -> Finding:
+    """Before the first step all weight matrices have the benchmark's norm times one factor.
+
+    Another rule of drawing does that: He's and that of a library's default lie a constant apart. Weights that
+    were loaded on one side differ by a factor of their own each.
+    """
+    found = _pairs(view, "weight.json")
+    if found is not None:
+        both = [(k, a.get("norm", 0.0), b.get("norm", 0.0)) for k, (a, b) in found[1].items()]
+    else:
+        theirs = {} if view.benchmark is None else printed.figures(view.benchmark)
+        both = [
+            (name, a.value or 0.0, b.value or 0.0)
+            for name, figure, a, b in printed.pairs(printed.figures(view.run), theirs)
+            if figure in printed.SCALES
+        ]
+    factors = [a / b for k, a, b in both if a > 0 and b > 0 and not printed.STARTS_EQUAL.search(k)]
+    if len(factors) < least:
+        return unknown(f"the norms of {least} first weights are not known on both sides")
+    low, high = min(factors), max(factors)
+    text = f"the first weights have {low:.3g} to {high:.3g} times the benchmark's norm"
+    if high / low <= spread and max(high, 1 / high) >= ratio:
+        return present(f"{text}: one factor for {len(factors)} of them", value=high, threshold=ratio)
+    return absent(text, value=high, threshold=ratio)
+
+
 def _differing(run: Run) -> tuple[str, list[tuple[str, str, str]]] | None:
     """The file, and the hyperparameters that it says differ: name, the run's value, the benchmark's."""
     for file in run.dump_files:

@@ -1,4 +1,4 @@
-"""What operator dumps show of the batch itself: the range of what enters the model, and the targets' classes."""
+"""What operator dumps show of the batch: the range of what enters the model, and the targets' classes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def targets_out_of_range(view: View) -> Finding:
             count, low, high = told
             if high >= count or (low < 0 and low != operator.arguments.get("ignore_index", IGNORED)):
                 return present(
-                    f"{operator.name} is given classes from {low:g} to {high:g}, and scores of {count} classes",
+                    f"{operator.name} is given classes from {low:g} to {high:g}, and scores of {count}",
                     value=high,
                     threshold=count,
                     step=operator.step,

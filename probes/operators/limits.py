@@ -157,8 +157,7 @@ def saturates_unseen(view: View) -> Finding:
                     if any(word in operator.kind.lower() for word in FILLS):
                         continue
                     return present(
-                        f"{said.key} = {said.value}, and {operator.name} stands at {high:g}, the largest number"
-                        " of fp16",
+                        f"{said.key} = {said.value}, and {operator.name} stands at {high:g}, the end of fp16",
                         value=high,
                         step=operator.step,
                         where=(

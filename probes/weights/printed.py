@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from ...engine.model import Place
@@ -13,6 +14,8 @@ SAME = 1e-3  # relative: what printing and another order of summation leave
 SCALES = frozenset(
     {"norm", "std", "abs_mean", "absmean", "abs_sum", "abssum"}
 )  # of what sign does not cancel
+# Scales and offsets of norms, and biases: equal wherever they start.
+STARTS_EQUAL = re.compile(r"(?i)norm|bias|(?:^|[._/])(?:bn|ln)\d*(?:[._/]|$)|gamma|beta")
 NONE = "no figures of the first weights were printed on both sides"
 _Figures = Mapping[tuple[str, str], Event]
 
@@ -54,8 +57,8 @@ def apart(mine: _Figures, theirs: _Figures, whose: str, side: str | None = None)
     name, figure, a, b = max(differ, key=lambda p: off(p[2], p[3]))
     other = Place(b.file, b.line, side="benchmark") if side else Place(b.file, b.line)
     return present(
-        f"{len({p[0] for p in differ})} of {len(names)} first weights are not {whose}, by the figures that are "
-        f"printed: {figure} of {name or 'all'} is {a.value:.6g} and {b.value:.6g}",
+        f"{len({p[0] for p in differ})} of {len(names)} first weights are not {whose}, as it is printed: "
+        f"{figure} of {name or 'all'} is {a.value:.6g} and {b.value:.6g}",
         value=len({p[0] for p in differ}),
         where=(Place(a.file, a.line), other),
     )

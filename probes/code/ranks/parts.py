@@ -199,7 +199,14 @@ def no_gradient_synchronisation(view: View) -> Finding:
     """A process group is made, and neither a wrapper nor an all-reduce joins the gradients."""
     return first(
         view,
-        either(reduced_after_step, _no_sync, unreduced_on_mindspore, alone_in_each_process, outside_scope),
+        either(
+            reduced_after_step,
+            _no_sync,
+            _alone_on_ascend_tf,
+            unreduced_on_mindspore,
+            alone_in_each_process,
+            outside_scope,
+        ),
         "the scripts train in one process",
     )
 
@@ -230,6 +237,27 @@ def _no_sync(source: Script) -> Finding | None:
     if imports_locals(source) or any(_JOINS.search(word) for word in _words(source)):
         return None
     return at(source, groups[0], "processes are started and nothing synchronises their gradients")
+
+
+_ASCEND_TF = re.compile(r"^\s*(?:import|from)\s+(?:npu_bridge|npu_device)\b", re.MULTILINE)
+_JOINS_ON_ASCEND = re.compile(
+    r"(?i)npu_?distributed|is_distributed\s*=\s*True|hccl_?ops|all_?reduce|horovod|distribute_?strategy|npu_?strategy"
+    r"|distribution_strategy|get_npu_distributed|npu_distributed_optimizer"
+)
+
+
+def _alone_on_ascend_tf(source: Script) -> Finding | None:
+    """TensorFlow on Ascend: a share of the data for each rank, and an optimizer that nothing distributes."""
+    if not _ASCEND_TF.search(source.code) or not re.search(r"RANK_SIZE|get_rank_size", source.code):
+        return None
+    steps = source.named("minimize", "apply_gradients")
+    if not steps:
+        return None
+    if found := _JOINS_ON_ASCEND.search(source.code):
+        return ok(source, steps[0], f"{found[0]} joins the gradients")
+    if not re.search(r"\b(?:train|optimizers|tf)\.\w*Optimizer\(", source.code):
+        return None  # made elsewhere, where it may be wrapped too
+    return at(source, steps[0], "each rank takes its own share of the data, and nothing joins the gradients")
 
 
 # What joins gradients under a name of its own: a wrapper class, a helper that shards the model, an engine.
@@ -368,7 +396,7 @@ def seed_by_rank(view: View) -> Finding:
 
 
 def _by_process(key: str, value: object) -> bool:
-    """`--seed $((1234+i))`, `--seed $((SEED+RANK))` of a launch script: a seed of its own for each process."""
+    """`--seed $((1234+i))`, `--seed $((SEED+RANK))` of a launch script: each process has its own seed."""
     return (
         key.rpartition(".")[2].lower().endswith("seed")
         and isinstance(value, str)

@@ -14,8 +14,8 @@ LOOK = 256 * 1024  # they are printed before the first step
 MOST = 400
 DATA = "first-weights"
 _FIRST = re.compile(
-    r"(?i)\b(?:init|initial|initialized|initialised|initialization)(?![a-z])|before (?:the )?(?:first step|train\w*|ddp)"
-    r"|at (?:the )?start|(?<![a-z])step\W{0,2}0\b|初始|训练前"
+    r"(?i)\b(?:init|initial|initialized|initialised|initialization)(?![a-z])"
+    r"|before (?:the )?(?:first step|train\w*|ddp)|at (?:the )?start|(?<![a-z])step\W{0,2}0\b|初始|训练前"
 )
 _OF_WEIGHTS = re.compile(
     r"(?i)weight|param|checksum|kernel|\.bias\b|权重|参数|\b(?:w|p)[_ ]?(?:sum|norm)\b|\[init\]"
@@ -41,18 +41,13 @@ _NO_WEIGHTS = re.compile(
 
 
 def printed(data: bytes, file: str, rank: int | None) -> tuple[Event, ...]:
-    """One event for each figure of the first weights; `data` of it says of which weights, and which figure."""
+    """One event for each figure of the first weights; its `data` says of which weights, and which figure."""
     head = data[:LOOK]
     if not re.search(rb"(?i)norm|sum|mean|std|fingerprint|\xe8\x8c\x83\xe6\x95\xb0|\xe5\x92\x8c", head):
         return ()
     found: dict[tuple[int | None, str, str], Event] = {}
     for number, line in enumerate(head.decode("utf-8", "replace").split("\n"), 1):
-        if (
-            len(line) > 600
-            or not _FIRST.search(line)
-            or not _OF_WEIGHTS.search(line)
-            or _NO_WEIGHTS.search(line)
-        ):
+        if not _speaks(line):
             continue
         told = _RANK.search(line)
         at = int(told[1]) if told else rank
@@ -63,6 +58,17 @@ def printed(data: bytes, file: str, rank: int | None) -> tuple[Event, ...]:
                 )
                 found.setdefault((at, name, kind), event)
     return tuple(found.values())
+
+
+def tells(line: str) -> bool:
+    """Whether a line tells figures of the first weights."""
+    return "." in line and _speaks(line) and next(_figures(line), None) is not None
+
+
+def _speaks(line: str) -> bool:
+    return bool(
+        len(line) <= 600 and _FIRST.search(line) and _OF_WEIGHTS.search(line) and not _NO_WEIGHTS.search(line)
+    )
 
 
 def _figures(line: str) -> Iterator[tuple[str, str, float]]:

@@ -13,7 +13,7 @@ from ....engine.model import Scalar
 from ...run import Event, FileContent, Series, Setting, Window
 from ...settings import canonical_key
 from .._rows import masked
-from . import arguments, blocks, counts, environment, events, families, phrases, sizes
+from . import arguments, blocks, counts, environment, events, families, first_weights, phrases, sizes
 from .alike import LAYOUT, Mark, Stretch, lines_in
 from .analysis import analyse
 from .columns import NAN
@@ -231,6 +231,8 @@ class Log:
         if b"best iteration is" in raw[:80]:  # LightGBM: the next line is the row of that iteration again
             self._echo = number + 1
             return None
+        if self.rows.first_line is None and first_weights.tells(_text(raw)):
+            return None  # read apart; its "l2" is no setting
         shape = None if arguments.listing(_text(raw)) else analyse(raw)
         telling = shape is not None and bool(shape.metrics) and (shape.strong or shape.placed)
         if (not telling or _EVALUATED(raw)) and self._begins_something(raw, number):

@@ -120,7 +120,7 @@ def checkpoint(text: str) -> str | None:
 
 
 def documents(text: str) -> str | None:
-    """How many documents an indexed data set holds, as Megatron prints it: which data set it is, by its size."""
+    """How many documents an indexed data set holds, as Megatron prints it: its size tells which it is."""
     found = _DOCUMENTS.search(text) if len(text) < 200 else None
     return f"{found.group(1)} documents" if found is not None else None
 

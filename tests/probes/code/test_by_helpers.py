@@ -184,3 +184,30 @@ def test_a_seed_of_its_own_from_the_launch_script(seed: str, wrapped: str, wante
     )
     made = written({"seed": seed}, scripts={"train.py": text})
     assert seed_by_rank(View(made, None)).state.value == wanted
+
+
+@pytest.mark.parametrize(
+    ("bridge", "more", "wanted"),
+    [
+        ("import npu_bridge", "", P),
+        ("import npu_bridge", "opt = npu_distributed_optimizer_wrapper(opt)", A),
+        ("import horovod_like", "", U),
+    ],
+)
+def test_ranks_of_tensorflow_on_ascend(bridge: str, more: str, wanted: str) -> None:
+    """Each rank takes its share of the data; a wrapper of the optimizer joins the gradients."""
+    text = f"""
+import os
+import tensorflow as tf
+{bridge}
+rank, size = int(os.environ['RANK_ID']), int(os.environ['RANK_SIZE'])
+x, y = batches(shard=(size, rank))
+loss = tf.reduce_mean(tf.square(net(x) - y))
+opt = tf.train.MomentumOptimizer(0.1, 0.9)
+{more}
+train_op = opt.minimize(loss)
+with tf.Session() as sess:
+    for i in range(100):
+        sess.run(train_op)
+"""
+    assert state("script-no-gradient-synchronisation", text) == wanted

@@ -17,7 +17,12 @@ from traindoctor.probes.weights import shared
 PROBES = {p for m in (ckpt_compare, config_check, shared) for p in probes_of(m)}
 SYMPTOMS = [s for s in load_rules().symptoms.values() if s.probe in PROBES]
 ROWS = "".join(f"step {s} loss {1 + 1 / (s + 1):.4f}\n" for s in range(40))
-TWO_SIDES = ("checkpoints-partly-unrelated", "first-weights-other-scale", "saved-start-differs")
+TWO_SIDES = (
+    "checkpoints-partly-unrelated",
+    "first-weights-other-scale",
+    "saved-start-differs",
+    "first-weights-of-one-factor",
+)
 
 
 def said(a: float, b: float, head: float) -> str:
@@ -29,10 +34,11 @@ def said(a: float, b: float, head: float) -> str:
 @pytest.mark.parametrize(
     ("theirs", "wanted"),
     [
-        (said(12.0, 15.0, 2.5), ["present", "present", "present"]),
-        (said(18.0, 22.0, 2.5), ["absent", "absent", "absent"]),
-        (said(18.5, 22.5, 2.6), ["unknown", "absent", "present"]),
-        ("", ["unknown", "unknown", "unknown"]),
+        (said(12.0, 15.0, 2.5), ["present", "present", "present", "absent"]),
+        (said(18.0, 22.0, 2.5), ["absent", "absent", "absent", "absent"]),
+        (said(18.5, 22.5, 2.6), ["unknown", "absent", "present", "absent"]),
+        (said(9.0, 11.0, 1.25), ["unknown", "present", "present", "present"]),
+        ("", ["unknown", "unknown", "unknown", "unknown"]),
     ],
 )
 def test_two_sides(tmp_path: Path, theirs: str, wanted: list[str]) -> None:
@@ -77,3 +83,10 @@ def test_two_ranks(tmp_path: Path, norms: tuple[float | None, ...], config: str,
 def test_other_figures(line: str) -> None:
     """Losses, later steps and rates are no first weights."""
     assert printed(line.encode(), "train.log", None) == ()
+
+
+def test_a_norm_is_no_weight_decay(tmp_path: Path) -> None:
+    """`l2` of a line about the first weights says nothing of a setting."""
+    (tmp_path / "train.log").write_text("before training param net.conv.weight: l2=11.5 mean=0.01\n" + ROWS)
+
+    assert not open_run(tmp_path).raw_settings
