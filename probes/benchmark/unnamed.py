@@ -122,6 +122,8 @@ _DATA_FILE = re.compile(
 _AT_A_TIME = re.compile(r"(?i)(?:^|_)(?:bs|batch|batch_?size)$|num_workers|workers$")
 
 
+_COIN = 0.5  # the chance by which pictures are mirrored, as a rule
+_CHANCE = re.compile(r"(?i)flip|mirror|prob|chance|(?:^|[._])p$")
 _SIZES_OF_INPUTS = ("image_size", "max_sequence_length")
 
 
@@ -129,7 +131,7 @@ _SIZES_OF_INPUTS = ("image_size", "max_sequence_length")
 def processing_far(view: View, ratio: float) -> Finding:
     """A number of the processing of inputs differs from the benchmark's by a factor of at least `ratio`."""
     differ, equals = ([d for d in found if role_told(d) == "processing"] for found in other_settings(view))
-    far = [d for d in differ if far_apart(d[1], d[2], ratio) is not None]
+    far = [d for d in differ if far_apart(d[1], d[2], ratio) is not None and not _switched_at_random(*d[:3])]
     if far:
         return say_others(far)
     known = [f for key in _SIZES_OF_INPUTS if (f := both(view, key)) is not None]
@@ -142,6 +144,12 @@ def processing_far(view: View, ratio: float) -> Finding:
     if numbers:
         return absent(f"near the benchmark's: {', '.join(k for k, *_ in numbers[:4])}", value=0)
     return unknown("no number of the processing is recorded on both sides")
+
+
+def _switched_at_random(key: str, mine: object, theirs: object) -> bool:
+    """A step that one side leaves out and the other takes by a usual chance: `flip_ratio: 0.5`."""
+    a, b = sorted((names.number(mine) or 0.0, names.number(theirs) or 0.0))
+    return a == 0.0 and 0.0 < b <= _COIN and _CHANCE.search(key) is not None
 
 
 @probe("benchmark")

@@ -337,7 +337,21 @@ def shares_not_asked(source: Script) -> Finding | None:
             continue
         if not any(k.arg is None for c in calls for k in c.keywords):
             return at(source, calls[0], f"{parts[0]} is not handed over: every process reads all of the data")
-    return None
+    return _one_share_for_all(source)
+
+
+def _one_share_for_all(source: Script) -> Finding | None:
+    """Data-parallel processes, and all data that are divided are divided by a constant: `num_shards=1`."""
+    joined = [c for c in source.named("set_auto_parallel_context") if "DATA_PARALLEL" in unparse(c).upper()]
+    divided = [c for c in source.calls if keyword(c, "num_shards") is not None]
+    fixed = [c for c in divided if all(_is_number(keyword(c, k)) for k in ("num_shards", "shard_id"))]
+    if not joined or not divided or len(fixed) != len(divided):
+        return None
+    return at(source, fixed[0], "every process asks for the same share of the data, whatever its rank")
+
+
+def _is_number(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
 def scored_where_trained(source: Script) -> Finding | None:

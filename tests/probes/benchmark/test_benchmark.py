@@ -259,6 +259,7 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("processing-value-far", "present", {"data": {"jitter": 4.0}}, {"data": {"jitter": 0.1}}),
     ("processing-value-far", "present", {"time_mask": 80}, {"time_mask": 10}),
     ("processing-value-far", "present", {"preprocess": {"clip_low": 0.3}}, {"preprocess": {"clip_low": 0.0}}),
+    ("processing-value-far", "absent", {"aug": {"flip_ratio": 0.5}}, {"aug": {"flip_ratio": 0}}),
     ("processing-value-far", "absent", {"aug_noise": 0.11}, {"aug_noise": 0.1}),
     ("processing-value-far", "unknown", {"optimizer": {"noise": 4.0}}, {"optimizer": {"noise": 0.1}}),
     ("processing-value-far", "unknown", {"data": {"num_threads": 4}}, {"data": {"num_threads": 32}}),

@@ -211,3 +211,28 @@ with tf.Session() as sess:
         sess.run(train_op)
 """
     assert state("script-no-gradient-synchronisation", text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("share", "mode", "wanted"),
+    [
+        ("num_shards=1, shard_id=0", "DATA_PARALLEL", P),
+        ("num_shards=get_group_size(), shard_id=get_rank()", "DATA_PARALLEL", "not"),
+        ("num_shards=1, shard_id=0", "STAND_ALONE", "not"),
+    ],
+)
+def test_one_share_for_all_ranks_of_mindspore(share: str, mode: str, wanted: str) -> None:
+    """Data-parallel processes that all ask for the same constant share."""
+    text = f"""
+import mindspore as ms
+import mindspore.dataset as ds
+from mindspore import nn
+from mindspore.communication import get_group_size, get_rank, init
+init()
+ms.set_auto_parallel_context(device_num=8, parallel_mode=ms.ParallelMode.{mode}, gradients_mean=True)
+rows = ds.ImageFolderDataset("train", shuffle=True, {share}).batch(32)
+net = nn.Dense(9, 3)
+model = ms.Model(net, nn.CrossEntropyLoss(), nn.SGD(net.trainable_params(), 0.1))
+model.train(3, rows)
+"""
+    assert (state("script-same-shard", text) == P) is (wanted == P)
