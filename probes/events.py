@@ -310,13 +310,13 @@ def resumed(view: View) -> Finding:
 # ------------------------------------------------------------------------------------------------- ranks
 
 
-def _of_ranks(run: Run, name: str) -> dict[int, Series]:
+def of_ranks(run: Run, name: str) -> dict[int, Series]:
     """The curve of each rank; none of what may be about a part of the model, which need not agree."""
     found = {rank: curves[name] for rank, curves in run.ranks.items() if name in curves}
     return {rank: s for rank, s in found.items() if len(s) and s.group != RANK_PART}
 
 
-def _common(curves: Mapping[int, Series]) -> tuple[Floats, Floats] | None:
+def common_steps(curves: Mapping[int, Series]) -> tuple[Floats, Floats] | None:
     """Return the steps that all ranks have (at least two ranks), and values [ranks, steps]."""
     if len(curves) < 2:
         return None
@@ -357,8 +357,8 @@ def _on_all_ranks(
     Left out where the ranks share no steps, or have fewer than `least` numbers in common.
     """
     for name in wanted:
-        curves = _of_ranks(run, name)
-        common = _common(curves)
+        curves = of_ranks(run, name)
+        common = common_steps(curves)
         if common is None:
             continue
         steps, values = common
@@ -462,8 +462,8 @@ def ranks_first_differs(view: View, relative: float) -> Finding:
     first logged after updates tell of the start only where the ranks share their gradients.
     """
     for name, limit in (("weight_norm", 1e-3), ("train/loss", relative)):
-        curves = _of_ranks(view.run, name)
-        common = _common(curves)
+        curves = of_ranks(view.run, name)
+        common = common_steps(curves)
         if common is None:
             continue
         steps, values = common
@@ -530,8 +530,8 @@ def one_rank_bad(view: View, sigmas: float) -> Finding:
     leaps = _leaping_rank(view.run)
     if leaps is not None:
         return leaps
-    curves = _of_ranks(view.run, "train/loss")
-    common = _common(curves)
+    curves = of_ranks(view.run, "train/loss")
+    common = common_steps(curves)
     if common is None:
         return unknown("no losses of several ranks at common steps")
     steps, values = common
@@ -573,8 +573,8 @@ _AVERAGING = frozenset(
 @probe()
 def ranks_identical(view: View, steps: int) -> Finding:
     """All ranks report the same loss at every step, as if they saw the same samples."""
-    curves = _of_ranks(view.run, "train/loss")
-    common = _common(curves)
+    curves = of_ranks(view.run, "train/loss")
+    common = common_steps(curves)
     if common is None:
         return unknown("no losses of several ranks at common steps")
     at, values = common
@@ -589,8 +589,8 @@ def ranks_identical(view: View, steps: int) -> Finding:
     if share < 1.0:
         return absent(text, **rest)
     told = {str(view.run.facts.get(k) or "").lower() for k in ("framework", "trainer")}
-    if told & _AVERAGING:
-        return unknown(f"{text}; this framework logs the mean over all ranks", **rest)
+    if told & _AVERAGING or all(re.search("(?i)global|reduced", s.raw) for s in curves.values()):
+        return unknown(f"{text}; this is the mean over all ranks", **rest)
     if np.ptp(values[0, good]) == 0:
         return unknown(f"{text}; the loss does not move at all", **rest)
     for _, _, _, norms in _on_all_ranks(view.run, ("grad_norm_of_rank",), 1):

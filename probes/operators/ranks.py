@@ -12,9 +12,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 
+import numpy as np
+
 from ...engine.model import Place, Subject
+from ..events import common_steps, of_ranks
 from ..files import RunFile
-from ..registry import Finding, View, absent, present, probe, unknown
+from ..registry import Finding, View, absent, any_of, present, probe, unknown
 from ..run import Run
 from ..tensors.model import Tensor
 from ..tensors.names import is_comparison
@@ -26,6 +29,8 @@ EQUAL = 1e-5  # relative, of figures that a dump may have rounded
 MONITOR_BEFORE, MONITOR_AFTER = "param_origin", "param_updated"
 REDUCED = "grad_reduced"
 LEAST_RANKS = 3  # from which one alone stands out
+LEAST_STEPS = 5  # at which a logged norm is another
+EQUAL, APART = 1e-5, 1e-3  # relative: one norm printed by several ranks, and another norm
 _PARTS = re.compile(
     r"(?:^|_)(?:tensor|pipeline|context|expert)_(?:model_)?parallel(?:_size)?$|^(?:tp|pp|cp|ep)(?:_size)?$"
     r"|^model_parallel(?:_size)?$|zero_stage|sharding_(?:stage|degree)|^fsdp",
@@ -243,6 +248,38 @@ def _exchanged(run: Run) -> list[tuple[int, dict[int, _Weights]]]:
 
 @probe()
 def reduced_apart_on_one(view: View) -> Finding:
+    """After the exchange one rank alone has other gradients than all others, dumped or by its norm."""
+    return any_of((_dumped_on_one(view), _logged_on_one(view.run)))
+
+
+def _logged_on_one(run: Run) -> Finding:
+    """A gradient norm that all ranks log equal at most steps, and one rank alone otherwise at others."""
+    curves = of_ranks(run, "grad_norm")
+    common = common_steps(curves) if len(curves) > LEAST_RANKS else None
+    if common is None:
+        return unknown("no gradient norms of several ranks at common steps are logged")
+    steps, values = common
+    steps, values = steps[np.all(np.isfinite(values), axis=0)], values[:, np.all(np.isfinite(values), axis=0)]
+    middle = np.median(values, axis=0)
+    off = np.abs(values - middle) > APART * np.maximum(np.abs(middle), 1e-12)
+    others = off.sum(axis=0)
+    equal = np.ptp(values, axis=0) <= EQUAL * np.maximum(np.abs(middle), 1e-12)
+    if len(steps) < 2 * LEAST_STEPS or np.sum(equal) < len(steps) / 2:
+        return unknown("the ranks log gradient norms of their own, or too few")
+    if not others.any():
+        return absent(f"the gradient norms of {len(curves)} ranks are equal", value=0)
+    alone = {int(r) for r in np.flatnonzero(off.any(axis=1))}
+    if len(alone) > 1 or np.sum(others) < LEAST_STEPS:
+        return unknown(f"the gradient norms of {len(alone)} ranks part now and then")
+    rank = list(curves)[alone.pop()]
+    at = float(steps[np.argmax(others > 0)])
+    text = f"the gradient norm of rank {rank} is not that of the {len(curves) - 1} other ranks, which agree"
+    more = f" at {int(np.sum(others > 0))} of {len(steps)} steps; at the others all are equal"
+    series = curves[rank]
+    return present(text + more, value=rank, step=at, where=(Place(series.file, step=at, rank=rank),))
+
+
+def _dumped_on_one(view: View) -> Finding:
     """After the exchange one rank alone of several has other gradients; all others have the same.
 
     Parts of one model come in groups of one size, so that a rank that stands alone is no part.

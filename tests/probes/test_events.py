@@ -335,6 +335,8 @@ def test_ranks_that_see_the_same_samples() -> None:
         == "unknown"
     )
     assert state("ranks-see-same-data", ranks("train/loss", LOSS[:3], LOSS[:3])) == "unknown"
+    shared = {k: {"train/loss": series("train/loss", LOSS, rank=k, raw="global_loss")} for k in (0, 1)}
+    assert state("ranks-see-same-data", run(ranks=shared)) == "unknown"
     assert state("ranks-see-same-data", run()) == "unknown"
 
 

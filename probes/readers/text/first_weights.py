@@ -36,7 +36,8 @@ _KINDS = {
 _PLACE = re.compile(r"[A-Za-z_][\w./\-]*")
 _RANK = re.compile(r"(?i)\brank\W{0,3}(\d{1,5})\b")
 _NO_WEIGHTS = re.compile(
-    r"(?i)loss|acc\b|grad|\blr\b|learning|memory|初始学习率|time|step\W{0,2}[1-9]|梯度|损失|optim"
+    r"(?i)shard|partition|\b[tp]p_?rank"  # a part of each weight
+    r"|loss|acc\b|grad|\blr\b|learning|memory|初始学习率|time|step\W{0,2}[1-9]|梯度|损失|optim"
 )
 
 

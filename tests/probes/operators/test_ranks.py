@@ -137,7 +137,7 @@ def test_weights_that_want_no_gradient(tmp_path: Path, row: str, expected: str) 
         ("actv", "float16", 65504.0, "present"),
         ("actv", "float16", 40000.0, "absent"),
         ("actv", "bfloat16", 70000.0, "unknown"),
-        ("actv_grad", "float16", 65504.0, "absent"),  # the loss scale tries its limit
+        ("actv_grad", "float16", 65504.0, "unknown"),  # the loss scale tries its limit
     ],
 )
 def test_half_precision_at_its_limit(
@@ -248,3 +248,28 @@ def test_one_rank_alone_after_the_exchange(tmp_path: Path, gradients: list[float
         )
         (place / "grad_reduced_0-0.csv").write_text(MONITOR + "".join(rows))
     assert state(tmp_path, "reduced-gradients-differ-on-one-rank") == expected
+
+
+@pytest.mark.parametrize(
+    ("off", "begin", "wanted"),
+    [
+        ({2: 0.02}, 30, "present"),
+        ({}, 0, "absent"),
+        ({1: 0.02, 2: 0.04, 3: 0.06}, 0, "unknown"),  # norms before the exchange
+        ({1: 0.02, 2: 0.02}, 30, "unknown"),
+    ],
+)
+def test_a_logged_norm_of_one_rank_alone(
+    tmp_path: Path, off: dict[int, float], begin: int, wanted: str
+) -> None:
+    """The norm of exchanged gradients is one on all ranks, until one device computes otherwise."""
+    for rank in range(4):
+        rows = (
+            f"step {s} loss {1 + 1 / (s + 1) + 0.001 * rank:.4f}"
+            f" grad_norm {(0.5 + s % 7 / 10) * (1 + (off.get(rank, 0.0) if s >= begin else 0.0)):.6f}\n"
+            for s in range(50)
+        )
+        (tmp_path / f"rank{rank}.log").write_text("".join(rows))
+    found = dict(readings(open_run(tmp_path), None, SYMPTOMS))
+
+    assert found["reduced-gradients-differ-on-one-rank"].state.value == wanted

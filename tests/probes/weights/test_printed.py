@@ -75,6 +75,7 @@ def test_two_ranks(tmp_path: Path, norms: tuple[float | None, ...], config: str,
     "line",
     [
         "init: loss=3.20 norm=1.25",
+        "initial param norm (local shard): embed=20.12345",
         "step 10 weight norm=12.25",
         "initial learning rate: 0.01 norm=2.5",
         "parameters norm: encoder=12.5",
