@@ -105,6 +105,7 @@ def _kinds(of: np.random.Generator) -> Iterator[Case]:
     yield Case("kinds", scores.argmax(1), truth, scores, truth, True)
     yield Case("kinds", scores, truth, scores, truth)
     yield Case("kinds", _soft(scores), truth, scores, truth)
+    yield Case("kinds", _soft(scores), np.eye(KINDS)[truth], scores, truth)  # as `to_categorical` makes it
     grid = of.integers(0, KINDS, (2, 6, 7))
     maps = of.normal(0, 1, (2, KINDS, 6, 7)) + 1.4 * np.moveaxis(np.eye(KINDS)[grid], -1, 1)
     flat = np.moveaxis(maps, 1, -1).reshape(-1, KINDS)

@@ -62,12 +62,18 @@ def words_apart(source: Script) -> tuple[ast.AST, str] | None:
     return found[:2] if found is not None and found[2] in _WORDS else None
 
 
+_CHANGES = ("sort", "reverse", "append", "insert", "extend", "update", "pop", "shuffle")
+
+
 def _tables(source: Script) -> Iterator[tuple[tuple[Any, str, str], tuple[str, ast.expr]]]:
+    changed = {source.owner(c) for c in source.named(*_CHANGES)}  # `id_to_label.sort()` follows
     for node in source.of(ast.Assign):
         target = node.targets[0]
         if len(node.targets) != 1 or not isinstance(target, (ast.Name, ast.Attribute)):
             continue
         name = last_name(target)
+        if ast.unparse(target) in changed:
+            continue
         found = ("s", "i") if name == "stoi" else ("i", "s") if name == "itos" else None
         if found is None and (match := _PAIR.match(name)):
             found = (match[1].lower(), match[2].lower())

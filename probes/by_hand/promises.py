@@ -190,7 +190,26 @@ def _roles(function: ast.FunctionDef) -> tuple[str, str] | None:
     needed = names[: len(names) - len(function.args.defaults)]
     if any(n not in (said[0], truth[0]) and not _option(n)[0] for n in needed):
         return None
+    if _takes_a_class(function) or _over_draws(function, said[0]):
+        return None
     return said[0], truth[0]
+
+
+def _takes_a_class(function: ast.FunctionDef) -> bool:
+    """`(predictions == k) & (targets == k)`: k is a class, and not how many are looked at."""
+    return any(
+        isinstance(n, ast.Compare)
+        and isinstance(n.ops[0], ast.Eq)
+        and isinstance(n.comparators[0], ast.Name)
+        and _AT.match(n.comparators[0].id) is not None
+        for n in ast.walk(function)
+    )
+
+
+def _over_draws(function: ast.FunctionDef, said: str) -> bool:
+    """`pred.mean(0)`: the mean of many draws is what is said."""
+    means = [f"{said}.mean({axis})" for axis in ("0", "dim=0", "axis=0")]
+    return any(isinstance(n, ast.Call) and ast.unparse(n) in means for n in ast.walk(function))
 
 
 _EITHER_WAY = ("edits", "iou", "dice", "mse", "rmse", "mae", "psnr", "pearson", "mcc")  # of which is which
@@ -298,7 +317,13 @@ def _told(
             found = found[mine[0]]
         if isinstance(found, (list, tuple)) and len(found) == 1:
             found = found[0]
+        if isinstance(found, str):
+            return None  # a text tells a figure with as many digits as it likes
+        if isinstance(found, list) and len(found) > 1:
+            return None  # the hits among the first k, for several k
         made = np.asarray(found, float).view(np.ndarray)
+        if kind_of(function.name) in ("iou", "dice") and made.ndim > 1 and not _BOXED.search(" ".join(roles)):
+            return None  # of each with each
     except TooLong:
         raise
     except (Unfit, TypeError, ValueError, KeyError):
@@ -342,4 +367,6 @@ def _same(kind: str, value: Any, meant: Any) -> bool:
         return False
     ways = [meant, 100 * meant]
     ways += [1 - meant] if kind in _TURNED else [-meant] if kind == "log loss" else []
+    if held.size == meant.size == 1 and held > 1 and held == np.round(100 * meant):
+        return True  # in whole percent
     return any(bool((np.abs(held - way) <= NEAR * np.abs(way) + 1e-4).all()) for way in ways)

@@ -61,7 +61,7 @@ def graph_losses(source: Script) -> tuple[GraphLoss, ...]:
         kind = last_name(call.func)
         takes = LOSSES[kind]
         owner = source.owner(call).split(".")
-        if "sklearn" in owner or (takes.reduces and owner[-1] not in ("losses", "v1")):
+        if "sklearn" in owner or "mtf" in owner or (takes.reduces and owner[-1] not in ("losses", "v1")):
             continue
         if not owner[0]:
             continue

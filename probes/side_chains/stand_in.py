@@ -171,6 +171,8 @@ def counted(t: Term, depth: int = 8) -> bool:
         return True
     if depth == 0 or t.head in ("call:len", "attr:shape", "call:size"):
         return False
+    if t.head == "list_of" and any(k.startswith("if") for k in t.kw):
+        return False  # those for which a condition holds: which, is told elsewhere or not at all
     return any(counted(a, depth - 1) for a in t.args)
 
 

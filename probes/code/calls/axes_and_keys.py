@@ -198,6 +198,8 @@ def _kept_small(mine: Flow, call: ast.Call) -> bool:
             return True  # `exp(-0.5 * z ** 2)`
         if any(w in unparse(value) for w in ("clamp", "clip", "minimum", "log_softmax", "tanh", "sigmoid")):
             return True
+        if any(last_name(c.func) == "log" for c in of(value, ast.Call)):
+            return True  # `exp(log(p) / t)`: what has been a probability stays below one
     return False
 
 

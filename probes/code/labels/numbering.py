@@ -107,8 +107,22 @@ def _holds_objects(call: ast.Call) -> bool:
     return re.search(r"(?i)data_?sets?|loaders?|modules?|layers?|params", unparse(call.args[0])) is not None
 
 
+# weights that another process may meet: written, read back, or trained by several processes
+_OUTLIVES = re.compile(
+    r"(?i)state_dict|checkpoint|ckpt|restore|resume|load_(?:weights|model|param)|save_(?:weights|model|pretrained|param)"
+    r"|(?:net|model)\w*\.save\(|\.export\(|to_onnx|pickle|joblib|init_process_group|spawn|\w+Trainer\("
+)
+
+
+def _lives_once(source: Script) -> bool:
+    """The script trains, and its weights end with its process: within it the order of a set stays."""
+    return source.trains and not _OUTLIVES.search(source.code)
+
+
 def _by_set(source: Script) -> Finding | None:
     """`{c: i for i, c in enumerate(set(labels))}`, `classes = list(set(y))` that is indexed."""
+    if _lives_once(source):
+        return None
     seen: ast.AST | None = None
     for call in source.named("enumerate"):
         if not call.args or not _numbers(source, call):

@@ -14,7 +14,7 @@ from ...scripts.asked import caller_chooses, ruled_out
 from ...scripts.flow import Flow, flow, losses
 from ...scripts.minimised import handed
 from ...scripts.syntax import Script, outermost_call
-from ..shared.checks import at, first, imports_locals, is_evaluation, ok
+from ..shared.checks import at, first, holds_unseen_layers, imports_locals, is_evaluation, ok
 from ..shared.nodes import not_in_training
 from ..shared.sides import either
 from ..tensorflow.graph_loss import activated_twice, activation_left_out
@@ -262,6 +262,8 @@ def _activation_missing(source: Script) -> Finding | None:
                 and not imports_locals(source)
             ):
                 if not (source.modules or _built_here(source)) or of_unseen_model(source, call):
+                    return None
+                if any(holds_unseen_layers(source, m) for m in source.modules):
                     return None
                 return at(
                     source,

@@ -22,6 +22,8 @@ MADE_ANEW = ("tensor", "from_numpy", "as_tensor", "Tensor", "array", "asarray")
 # rows of data carry no gradient: what a loader was made of is no way back to a model
 _FEEDS = re.compile(r"(?:Loader|Dataset|Subset)$|^(?:train_test_split|random_split|array_split|batch_iter)$")
 _CUTS = ("detach", "stop_gradient", "numpy", "item", "detach_", "stop_grad", "asnumpy", "tolist")
+# what a simulated world answers carries none either
+_WORLD = re.compile(r"(?i)(?:^|[._])(?:envs?|environment|gym|sim|simulator)\.(?:step|reset)$")
 
 
 def _carried(mine: Flow, call: ast.Call) -> set[str]:
@@ -51,7 +53,9 @@ def walked(mine: Flow, start: ast.expr) -> tuple[list[ast.expr], list[tuple[ast.
             cut.append((node, inside))
             continue
         uncut.append(node)
-        if isinstance(node, ast.Call) and _FEEDS.search(last_name(node.func)):
+        if isinstance(node, ast.Call) and (
+            _FEEDS.search(last_name(node.func)) or _WORLD.search(unparse(node.func))
+        ):
             continue
         following = mine.step(node, places)
         if isinstance(node, ast.Call) and node in standard:

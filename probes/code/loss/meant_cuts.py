@@ -9,6 +9,7 @@ from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
+from ..shared.checks import is_evaluation
 from ..shared.nodes import factors
 from .cuts import STEPS, cut_by, of_model, on_purpose
 
@@ -126,8 +127,16 @@ def runs_frozen(source: Script, block: ast.With) -> bool:
         return False
     methods = {f"self.{s.name}" for s in owner.body if isinstance(s, ast.FunctionDef)}
     text = unparse(owner)
+    quiet = {
+        source.owner(c)
+        for f in owner.body
+        if isinstance(f, ast.FunctionDef) and f.name != "__init__" and not is_evaluation(source, f)
+        for c in of(f, ast.Call)
+        if last_name(c.func) == "eval"
+    }
     return bool(called - methods) and all(
-        _plain_function(owner, name)
+        name in quiet  # `on_train_epoch_start` puts it into evaluation mode: it is kept as it is
+        or _plain_function(owner, name)
         or re.search(
             rf"{re.escape(name)} = (?:copy\.)?deepcopy\("
             rf"|{re.escape(name)}(?:\.eval\(\))?\.requires_grad_\(False\)"

@@ -13,7 +13,7 @@ from ...registry import Finding
 from ...scripts.flow import Flow, flow, losses, objectives, returns
 from ...scripts.syntax import Script
 from ...scripts.untaped import untaped_block
-from ..shared.checks import at, ok
+from ..shared.checks import at, of_other_package, ok
 from ..shared.sides import literal
 
 _LAYERS = re.compile(r"^(?:Lazy)?(?:Linear|Conv[123]d|Dense)$")
@@ -188,9 +188,6 @@ def _comes_from_outside(mine: Flow, node: ast.expr) -> bool:
     return node.id in named and not mine.arguments(node)
 
 
-_KNOWN = ("torch", "torchvision", "timm", "tensorflow", "keras", "mindspore", "transformers", "paddle", "jax")
-
-
 def _made_elsewhere(mine: Flow, node: ast.expr) -> bool:
     """`net(10).to(device)` of `from package.models import net`, a package that is no framework."""
     while isinstance(node, ast.Call) and last_name(node.func) in _WRAPPED:
@@ -205,11 +202,7 @@ def _made_elsewhere(mine: Flow, node: ast.expr) -> bool:
     name = node.func.id
     if name in mine.functions or name in mine.source.classes:
         return False
-    return any(
-        one.module and one.module.split(".")[0] not in _KNOWN and not one.level
-        for one in mine.source.of(ast.ImportFrom)
-        if any((n.asname or n.name) == name for n in one.names)
-    )
+    return of_other_package(mine.source, name)
 
 
 _SQUARED = frozenset(

@@ -239,15 +239,19 @@ def mean_over_actions(source: Script) -> Finding | None:
     """`Normal(m, s).log_prob(a).mean(-1)`: of several actions at once the logarithms are summed."""
     if "Normal" not in source.text or not re.search(r"(?i)ratio|advantage|\badv|polic", source.code):
         return None
+    averaged: dict[ast.expr, ast.Call] = {}
     for call in source.named("mean"):
         owner = _owner(call)
         axis = call.args[0] if call.args else keyword(call, "dim") or keyword(call, "axis")
         asked = isinstance(owner, ast.Call) and last_name(owner.func) == "log_prob"
-        if asked and axis is not None and unparse(axis) in ("-1", "1"):
-            return at(
-                source, call, "the probability of several actions at once is the sum of these logarithms"
-            )
-    return None
+        if owner is not None and asked and axis is not None and unparse(axis) in ("-1", "1"):
+            averaged[owner] = call
+    # not `policy.log_prob(states, actions)`
+    asked_of = {c for c in source.named("log_prob") if len(c.args) == 1}
+    if averaged and not (len(averaged) > 1 and set(averaged) == asked_of):
+        call = next(iter(averaged.values()))
+        return at(source, call, "the probability of several actions at once is the sum of these logarithms")
+    return None  # averaged on both sides of each ratio, it is the ratio's root
 
 
 def ratio_cut_off(source: Script) -> Finding | None:

@@ -226,14 +226,20 @@ def _spread_names(source: Script) -> set[str]:
     """Names that hold the spread of each column and are given nothing else anywhere."""
     found: set[str] = set()
     changed: set[str] = set()
-    for node in source.of(ast.AugAssign, ast.Assign):
-        if isinstance(node, ast.AugAssign):
+    for node in source.of(ast.AugAssign, ast.Assign, ast.Expr):
+        if isinstance(node, ast.Expr):
+            if isinstance(node.value, ast.Call) and last_name(node.value.func) in _CHANGES:
+                changed.add(source.owner(node.value))  # `std.masked_fill_(std == 0, 1)`
+        elif isinstance(node, ast.AugAssign):
             changed.add(_root(node.target))  # `std += eps`
         else:
             for target, value in assigned(node):
                 own = isinstance(target, (ast.Name, ast.Attribute)) and _own_spread(value)
                 (found if own else changed).add(_root(target))  # `std[std == 0] = 1`
     return found - changed
+
+
+_CHANGES = ("masked_fill_", "clamp_", "clamp_min_", "clip_", "add_", "fill_", "copyto")
 
 
 def _root(target: ast.expr) -> str:

@@ -12,7 +12,7 @@ from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.checks import at, first, imports_locals, is_evaluation, ok
+from ..shared.checks import at, first, holds_unseen_layers, imports_locals, is_evaluation, ok
 from ..shared.sides import either, literal
 
 _LAYERS = re.compile(r"^(?:Lazy)?(?:Linear|Dense|Conv[123][dD]|ConvTranspose[123]d|Embedding)$")
@@ -84,6 +84,8 @@ def _never_bent(source: Script) -> Finding | None:
     networks = [c for c in source.classes.values() if any(f in c.body for f in source.forwards)]
     layers = [c for m in networks for c in of(m, ast.Call) if _LEARNED.match(last_name(c.func))]
     if len(layers) < LAYERS or any(_BENDS_BY_ITSELF.search(unparse(m)) for m in networks):
+        return None
+    if any(holds_unseen_layers(source, m) for m in networks):
         return None
     return at(source, layers[1], f"{len(layers)} layers of weights, and no activation between any of them")
 

@@ -279,6 +279,9 @@ def scale_unused(view: View) -> Finding:
     return first(view, _left_behind, "the scripts work out no scale of attention")
 
 
+_FUSED = re.compile(r"(?i)flash|scaled_dot_product|sdpa|memory_efficient|xformers")
+
+
 def _left_behind(source: Script) -> Finding | None:
     seen = None
     for owner, function in _passes(source):
@@ -307,7 +310,8 @@ def _left_behind(source: Script) -> Finding | None:
             ]
             heirs = any(last_name(b) == owner.name for c in source.classes.values() for b in c.bases)
             given = {a.arg for f in of(owner, ast.FunctionDef) for a in f.args.args}
-            if not others and not heirs and target.attr not in given:
+            fused = any(_FUSED.search(last_name(c.func)) for c in of(owner, ast.Call))  # scale by themselves
+            if not others and not heirs and not fused and target.attr not in given:
                 return at(
                     source, function, f"the scale {target.attr} is worked out and never used on the scores"
                 )

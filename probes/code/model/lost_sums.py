@@ -105,9 +105,34 @@ def residual_without_sum(source: Script) -> Finding | None:
         other = any(
             isinstance(n.op, ast.Add) for f in inside for n in of(f, ast.BinOp) if f.name != "__init__"
         )
-        if not (sums or calls or helped or other):
+        if not (sums or calls or helped or other or _added_by_its_owner(source, owner.name)):
             return at(source, forwards[0], f"`{owner.name}` adds its input nowhere")
     return None
+
+
+def _added_by_its_owner(source: Script, name: str) -> bool:
+    """`self.body = ResBlock(...)` of a unit whose `forward` adds: `x = self.body(x)`, `x = x + identity`."""
+    held = {
+        unparse(target)
+        for made in source.of(ast.Assign)
+        if any(last_name(c.func) == name for c in of(made.value, ast.Call))
+        for target in made.targets
+    }
+    for forward in source.forwards:
+        answers = {
+            unparse(name)
+            for made in of(forward, ast.Assign)
+            if isinstance(made.value, ast.Call) and unparse(made.value.func) in held
+            for target in made.targets
+            for name in (target.elts if isinstance(target, ast.Tuple) else [target])
+        }
+        for node in of(forward, ast.BinOp, ast.AugAssign):
+            sides = (node.target, node.value) if isinstance(node, ast.AugAssign) else (node.left, node.right)
+            if isinstance(node.op, ast.Add) and any(
+                unparse(s) in answers or (isinstance(s, ast.Call) and unparse(s.func) in held) for s in sides
+            ):
+                return True
+    return False
 
 
 __all__ = ["residual_without_sum", "sum_without_reader"]

@@ -515,6 +515,8 @@ def _without_norm(source: Script, surely: bool) -> Finding | None:
             continue
         if any(last_name(c.func) in _own_norms(source) for c in of(owner, ast.Call)):
             continue
+        if _norm_within_parts(source, owner):
+            continue
         if _worked_on(function):
             continue
         if surely and not (_normalises_stream(source) or _depth(source, owner) >= _DEEP):
@@ -544,6 +546,25 @@ def _own_norms(source: Script) -> set[str]:
         if (text := unparse(m)).count("mean(") and re.search(r"rsqrt|sqrt\(|\*\* ?\(?-0\.5", text)
         if re.search(r"pow\(2\)|\*\* 2|square|var\(", text) and not re.search(r"softmax|attn|loss", text)
     }
+
+
+_OF_QUERIES = re.compile(r"(?i)(?:^|[._])(?:q|k|query|key)_|_(?:q|k|query|key)\s*$")
+
+
+def _norm_within_parts(source: Script, owner: ast.ClassDef) -> bool:
+    """A part of the block normalises what it is given: a `FeedForward` that begins with `nn.LayerNorm(dim)`.
+
+    Not the norms of queries and keys alone.
+    """
+    names = {last_name(c.func) for c in of(owner, ast.Call)} - {owner.name}
+    own = {n: source.classes.get(n) or next(iter(flow(source).functions.get(n, ())), None) for n in names}
+    for part in own.values():
+        if part is not None:
+            made = [c for c in of(part, ast.Call) if re.search(r"(?:Layer|RMS)_?Norm", last_name(c.func))]
+            held = [unparse(source.statement(c) or c).split("=")[0] for c in made]
+            if not all(map(_OF_QUERIES.search, held)):
+                return True
+    return False
 
 
 def _normalises_stream(source: Script) -> bool:

@@ -70,7 +70,7 @@ def _freezes(source: Script) -> Finding | None:
             and not _aside(mine, owner)
             and not _optional(source, node)
         ):
-            spared = (_wrapped, _rate_of_zero, _loaded_before)
+            spared = (_wrapped, _rate_of_zero, _loaded_before, _trained_before)
             if not any(check(source, node) for check in spared):
                 seen.append(node)
     if seen and reopened:
@@ -147,6 +147,23 @@ def _loaded_before(source: Script, node: ast.AST) -> bool:
     ]
     parts = [f"{owner}." for owner in loaded if "." in owner.removeprefix("self.")]
     return any(text.startswith(part) for text in frozen for part in parts)
+
+
+def _trained_before(source: Script, node: ast.AST) -> bool:
+    """`train(model, old)`, then layers are frozen, then `train(model, new)`: what it learned is kept."""
+    around, line = source.function_around(node), getattr(node, "lineno", 0)
+    if any(isinstance(p, (ast.For, ast.While)) and _trains(source, p) for p in source.above(node)):
+        return False
+    beside = [c for c in source.calls if source.function_around(c) is around and c.lineno != line]
+    trains = [c.lineno < line for c in beside if _trains(source, c)]
+    return True in trains and False in trains
+
+
+def _trains(source: Script, node: ast.AST) -> bool:
+    """It fits a model or steps, in itself or in a function that it calls."""
+    calls = of(node, ast.Call)
+    inside = [c for call in calls for f in flow(source).called(call) for c in of(f, ast.Call)]
+    return any(last_name(c.func) in ("fit", "fit_generator", "backward") for c in (*calls, *inside))
 
 
 def _rate_of_zero(source: Script, node: ast.AST) -> bool:

@@ -105,6 +105,8 @@ def _rest_switched_off(source: Script, part: str) -> bool:
 def _rest_elsewhere(source: Script, part: str) -> bool:
     """What is left out of one optimizer is handed to what makes another: `self._other_optimizer(rest)`."""
     left_out = re.search(r"not in ([\w.]+)", part)
+    if left_out is not None and re.search(r"(?i)(?:^|[._])(?:arch|alpha)", left_out[1]):
+        return True  # a search over architectures steps those by itself
     return left_out is not None and any(
         re.search(r"(?i)optim", last_name(c.func)) and left_out[1] in [unparse(a) for a in c.args]
         for c in source.calls

@@ -157,9 +157,10 @@ def scaler_not_updated(view: View) -> Finding:
 
 
 def _no_update(source: Script) -> Finding | None:
-    steps = [c for c in source.named("step") if "scaler" in source.owner(c).lower()]
+    owners = {c: source.owner(c).lower() for c in source.named("step")}
+    steps = [c for c, owner in owners.items() if "scaler" in owner and "trainer" not in owner]
     if not steps:
-        return None
+        return None  # or that of a trainer, which updates it itself
     updates = [c for c in source.named("update") if "scaler" in source.owner(c).lower()]
     if not updates:
         return at(source, steps[0], "the scaler steps and is never updated, so its scale never changes")

@@ -26,6 +26,12 @@ def of_libraries(source: Script, *names: str) -> list[ast.Call]:
     return [c for c in source.named(*names) if not (isinstance(c.func, ast.Name) and c.func.id in own)]
 
 
+def process_groups(source: Script) -> list[ast.Call]:
+    """Calls that start a framework's process group; a library of its own joins gradients in its own way."""
+    owners = {c: source.owner(c).rpartition(".")[2] for c in source.named("init_process_group")}
+    return [c for c, owner in owners.items() if not owner or re.search(r"(?i)dist|c10d|comm", owner)]
+
+
 def weights_sent(source: Script) -> list[ast.Call]:
     """Calls that send parameters to all processes, but for buffers alone and what nothing calls."""
     sent = of_libraries(source, "broadcast", "broadcast_coalesced", "_broadcast_coalesced")

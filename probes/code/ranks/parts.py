@@ -29,7 +29,7 @@ from ..shared.uses import never_run
 from ..tensorflow.tape_steps import outside_scope
 from ..trainers.deepspeed import every_rank_reads_all
 from ..trainers.lightning_settings import told_not_to_share
-from .by_hand import of_libraries, order_by_rank, reduced_after_step, weights_sent
+from .by_hand import of_libraries, order_by_rank, process_groups, reduced_after_step, weights_sent
 from .replicas import (
     apart_after_wrapping,
     drawn_by_rank_on_mindspore,
@@ -212,7 +212,7 @@ def no_gradient_synchronisation(view: View) -> Finding:
 
 
 def _no_sync(source: Script) -> Finding | None:
-    groups = source.named("init_process_group")
+    groups = process_groups(source)
     if not groups or not source.backwards:
         return None
     names = (
@@ -263,7 +263,7 @@ def _alone_on_ascend_tf(source: Script) -> Finding | None:
 # What joins gradients under a name of its own: a wrapper class, a helper that shards the model, an engine.
 _JOINS = re.compile(
     r"(?i)data_?parallel|\bddp|fsdp|shard(?:ed)?_model|parallelize|replicate\(|horovod|deepspeed|\bzero[_-]?[123]\b"
-    r"|(?:reduce|sync|average)\w*_grad|grad\w*_(?:reduce|sync|average)"
+    r"|(?:reduce|sync|average)\w*_grad|grad\w*_(?:(?:all)?_?reduce|sync|average)|^(?-i:Distributed)$|^sync_param"
 )
 
 
@@ -431,7 +431,7 @@ def _made_equal(source: Script) -> bool:
 
 def _seed_by_rank(source: Script) -> Finding | None:
     seeds = [c for c in source.named("manual_seed", "set_seed", "seed") if c.args]
-    if not seeds or not source.named("init_process_group"):
+    if not seeds or not process_groups(source):
         return None
     drawn = [c for c in seeds if not _OF_DATA.search(source.owner(c))]
     ranked = [c for c in drawn if "rank" in unparse(c.args[0]).lower()]

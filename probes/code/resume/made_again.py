@@ -32,6 +32,8 @@ def made_anew(source: Script) -> Finding | None:
                 if isinstance(later, (ast.For, ast.While)) or _trains_on(source, later, owner):
                     break
                 continue
+            if any(owner in map(unparse, c.args) and flow(source).called(c) for c in of(later, ast.Call)):
+                break  # `error = adapt(learner, opt)`: it has done its work
             for target, value in assigned(later):
                 again = re.search(rf"(?<![\w.]){re.escape(owner)}(?!\w)", unparse(value))
                 anew = isinstance(value, ast.Call) and again is None
@@ -196,6 +198,8 @@ def keras_weights_alone(source: Script) -> Finding | None:
         return None
     if source.named("load_model", "BackupAndRestore", "restore") or "optimizer.set_weights" in source.code:
         return None
+    if "latest_checkpoint" in source.code:
+        return None  # weights in TensorFlow's own format hold the optimizer as well
     for fit in source.named("fit", "fit_generator"):
         begun = keyword(fit, "initial_epoch")
         if begun is None or (isinstance(begun, ast.Constant) and begun.value == 0):

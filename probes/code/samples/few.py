@@ -154,11 +154,19 @@ def few_in_a_call(source: Script, few: int) -> Finding | None:
         picked = _picked(source, data)
         seen = seen or call
         if picked is not None and small(picked, few) and not meant(source, call):
-            if rest_is_taken(source, picked):
+            if rest_is_taken(source, picked) or _most_of_made(source, data, picked):
                 continue
             if side(unparse(data)) is not False and not _ASIDE.search(source.function_name(call)):
                 return at(source, data, f"training keeps only {picked} samples")
     return ok(source, seen, "training is given all of its data") if seen is not None else None
+
+
+def _most_of_made(source: Script, data: ast.expr, picked: object) -> bool:
+    """`x, y = make(n_samples=1200)` and `fit(x[:1000], ...)`: the larger part of what the script makes."""
+    whole = data.value if isinstance(data, ast.Subscript) else data
+    made = [g.value for g in flow(source).all_given(whole) if isinstance(g.value, ast.Call)]
+    counts = [n.value for call in made for n in of(call, ast.Constant) if type(n.value) is int]
+    return isinstance(picked, int) and any(picked < n <= 2 * picked for n in counts)
 
 
 def rest_is_taken(source: Script, count: object) -> bool:

@@ -9,7 +9,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
-from ..shared.checks import at, first, imports_locals, ok
+from ..shared.checks import at, first, imports_locals, is_evaluation, ok
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, inputs, targets
 
 _SKIPPING = (
@@ -111,8 +111,8 @@ def _written(source: Script) -> Finding | None:
             and len(value.args) > 1
         ):
             some = some or any(unparse(a) in marks for a in value.args[1:])
-        if not some:
-            continue
+        if not some or is_evaluation(source, node):
+            continue  # an evaluator passes over answers that are none
         seen = seen or node
         endless = any(m in unparse(value) for m in _INFINITE)
         dealt = any(w in source.code for w in _ENDS) if endless else _deals(source)
@@ -171,7 +171,10 @@ _MEASURES = r"(?i)(?:^|_)(?:eval\w*|valid\w*|test|metric\w*|score\w*|acc\w*|[mf]
 def _is_metric(source: Script, call: ast.Call) -> bool:
     """`np.nanmean(losses)` sums up what was measured; it does not scale the inputs."""
     text = unparse(call).lower()
-    if any(w in text for w in ("loss", "acc", "score", "metric", "iou", "norm", "time", "dice", "per_class")):
+    if any(
+        w in text
+        for w in ("loss", "acc", "score", "metric", "iou", "norm", "time", "dice", "per_class", "sdr")
+    ):
         return True
     return re.search(_MEASURES, source.function_name(call)) is not None
 

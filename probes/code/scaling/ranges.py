@@ -196,6 +196,7 @@ def _after_unit(source: Script) -> Finding | None:
         for i, step in enumerate(steps):
             mean = _mean_of(source, step)
             of_torch = "ToTensor" in names[:i] and "torchvision" in source.code
+            of_torch = of_torch and "ffcv" not in source.code  # whose ToTensor leaves bytes as they are
             if mean is None or not (of_torch or _to_unit(source, steps[:i])):
                 continue
             seen = seen or (step if of_torch else None)

@@ -40,12 +40,17 @@ def scaling_unused(view: View) -> Finding:
 _FIGURES_OF = re.compile(r"(?i)score|loss|resid|decision|error|pred|reward|time|grad|param|latent|\blog")
 
 
+_LAYERS = re.compile(r"^(?:Linear|Dense|Conv\w*|Embedding)$")
+
+
 def _figures_unused(source: Script) -> Finding | None:
     made: dict[str, ast.AST] = {}
     for node in source.of(ast.Assign, ast.keyword):
         targets: list[ast.expr] = []
         named = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         if isinstance(node, ast.Assign) and not named and not _FIGURES_OF.search(unparse(node.value)):
+            if isinstance(node.value, ast.Call) and _LAYERS.match(last_name(node.value.func)):
+                continue  # `self.std = nn.Linear(...)`: a layer that answers it
             for target in node.targets:
                 targets += target.elts if isinstance(target, ast.Tuple) else [target]
         for target in targets:

@@ -68,7 +68,7 @@ def _never_read(kind: str, source: Script) -> Finding | None:
         return None
     for name, node in mine:
         seen = seen or node
-        if not _is_read(source, name, node):
+        if not _is_read(source, name, node) and not _among_stale(source, node):
             return at(source, node, f"`{name}` is set, and nothing reads it")
     return ok(source, seen, "what is set is read") if seen is not None else None
 
@@ -118,6 +118,20 @@ def _is_off(value: ast.expr | None) -> bool:
     if isinstance(value, ast.BinOp):
         return False
     return not isinstance(value, ast.Constant) or value.value in _OFF
+
+
+def _among_stale(source: Script, node: ast.AST) -> bool:
+    """Other options of the command line are read by nothing either: they came with what was copied."""
+    if not (isinstance(node, ast.Call) and last_name(node.func) == "add_argument"):
+        return False
+    return any(
+        isinstance(other, ast.Call)
+        and last_name(other.func) == "add_argument"
+        and not any(words.search(name.lower()) for words in _KINDS.values())
+        and not _is_read(source, name, other)
+        for name, other in _settings(source)
+        if other is not node
+    )
 
 
 def _is_read(source: Script, name: str, node: ast.AST) -> bool:

@@ -110,6 +110,29 @@ def imports_locals(source: Script) -> bool:
     return source.loose
 
 
+FRAMEWORKS = frozenset(
+    ("torch", "torchvision", "timm", "tensorflow", "keras", "mindspore", "transformers", "paddle", "jax")
+)
+
+
+def of_other_package(source: Script, name: str) -> bool:
+    """Whether a name is imported from a package that is no framework: what it does is not seen."""
+    return any(
+        one.module and one.module.split(".")[0] not in FRAMEWORKS and not one.level
+        for one in source.of(ast.ImportFrom)
+        if any((n.asname or n.name) == name for n in one.names)
+    )
+
+
+def holds_unseen_layers(source: Script, module: ast.ClassDef) -> bool:
+    """A network makes parts of another package's classes: `LIFCell()`, `Discriminator(img_shape=...)`."""
+    return any(
+        c.func.id[:1].isupper() and c.func.id not in source.classes and of_other_package(source, c.func.id)
+        for c in of(module, ast.Call)
+        if isinstance(c.func, ast.Name)
+    )
+
+
 def is_evaluation(source: Script, node: ast.AST) -> bool:
     """Say whether a node stands in a function that evaluates, by its name or by what it does."""
     if any(w in source.function_name(node).lower() for w in ("eval", "valid", "test", "val")):

@@ -101,13 +101,13 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
             if not _is_assigned(source, stem, other):
                 continue
             seen = nodes[0]
-            theirs = {_shape(n, other) for n in processed.get((other, stem), [])}
+            theirs = {_shape(n, split, other) for n in processed.get((other, stem), [])}
             for node in nodes:
                 if _taken_from(source, stem, split, other, node):
                     continue
                 if labels and scaled_back(source) and _SCALES.search(unparse(node)):
                     continue
-                if _shape(node, split) not in theirs and not _where_used(source, node, split, other):
+                if _shape(node, split, other) not in theirs and not _where_used(source, node, split, other):
                     return at(source, node, f"this is done to the {split} data and not to the {other} data")
     return ok(source, seen, "both splits are processed alike") if seen is not None else None
 
@@ -469,6 +469,13 @@ def _taken_from(source: Script, stem: str, split: str, other: str, node: ast.AST
     )
 
 
-def _shape(node: _Change, split: str) -> str:
+def _shape(node: _Change, split: str, other: str) -> str:
+    """What is done, without the words of both splits: `x_test -= x_train_mean` as `x_train -= x_train_mean`.
+
+    Whose statistics they are is asked elsewhere: of data scaled by their own.
+    """
     sign = symbol(node.op) if isinstance(node, ast.AugAssign) else ""
-    return sign + _MASKED.sub("[*]", unparse(node.value).lower().replace(split, "*"))
+    text = unparse(node.value).lower()
+    for word in sorted((split, other), key=len, reverse=True):
+        text = text.replace(word, "*")
+    return sign + _MASKED.sub("[*]", text)

@@ -114,13 +114,17 @@ _CLEANS = re.compile(
 
 def _beyond(source: Script) -> Finding | None:
     """`train = t[t.level < 9]; val = t[t.level >= 9]`: a quantity that is no time, group or chance."""
-    kept: dict[str, tuple[bool, bool]] = {}
+    kept: dict[str, dict[bool, set[bool]]] = {}
+    last: dict[str, ast.AST] = {}
     for one in given(source):
         for text, above in _thresholds(source, one.value):
-            before = kept.setdefault(text, (one.learns, above))
-            if before[0] != one.learns and before[1] != above:
-                told = f"training and held-out samples lie on either side of `{text[:60]}`"
-                return at(source, one.node, told)
+            kept.setdefault(text, {}).setdefault(one.learns, set()).add(above)
+            last[text] = one.node
+    for text, by_side in kept.items():
+        ends = [by_side.get(learns, set()) for learns in (True, False)]
+        if all(len(e) == 1 for e in ends) and ends[0] != ends[1]:  # else each end has both: two tasks
+            told = f"training and held-out samples lie on either side of `{text[:60]}`"
+            return at(source, last[text], told)
     return None
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import names_in, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -42,6 +42,8 @@ def same_source(source: Script) -> Finding | None:
             continue
         mine = [t for t in texts if side(t) is True]
         if not mine or _cut_later(source, held) or any("[" in t for t in mine):
+            continue
+        if any(isinstance(n.slice, ast.Slice) for n in of(call, ast.Subscript)):
             continue
         others = [c for c in source.named(last_name(call.func)) if c is not call and not _told_apart(c, call)]
         if any(set(mine) & set(_sources(source, c)) for c in others):

@@ -289,10 +289,26 @@ def both_from_one_end(source: Script) -> Finding | None:
         for mine, (other, *there) in ends:
             if not mine.learns or mine.scope is not held.scope or other != base:
                 continue
+            if _given_between(source, base, mine.node, held.node):
+                continue  # `loaded = fromfile(...)` once more: another file
             if stem(mine.name) == stem(held.name) and (where[0] == there[0] or where[1] == there[1]):
                 end = "begin" if where[0] == there[0] else "end"
                 return at(source, held.node, f"both parts of {base} {end} at the same place: they overlap")
     return None
+
+
+def _given_between(source: Script, name: str, one: ast.AST, other: ast.AST) -> bool:
+    """The name gets another value on a line between two statements of one function."""
+    low, high = sorted(getattr(n, "lineno", 0) for n in (one, other))
+    return any(
+        unparse(target) == name
+        for made in source.of(ast.Assign, ast.With)
+        if low < made.lineno < high and source.function_around(made) is source.function_around(one)
+        for target in (
+            made.targets if isinstance(made, ast.Assign) else [i.optional_vars for i in made.items]
+        )
+        if target is not None
+    )
 
 
 _FIGURES = re.compile(r"(?i)loss|acc|metric|score|len|num|count|step|path|dir|file|curve|hist|log")

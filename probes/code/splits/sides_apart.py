@@ -6,8 +6,9 @@ import ast
 import re
 
 from ...readers._secrets import redact
-from ...readers.script import last_name
+from ...readers.script import keyword, last_name
 from ...registry import Finding, present
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ...side_chains.apart import OTHER_DATA, Apart
 from ...side_chains.checks import differences
@@ -33,6 +34,8 @@ def inputs_apart(source: Script) -> Finding | None:
             continue
         if one.kind == "numbering" or _of_classes(source, one):
             continue
+        if one.kind == "statistics" and _of_each_batch(source, one):
+            continue
         if one.train is not None and moved_together(source, one.train):
             continue
         if not (_scaled_back(source, one) or _of_sizes(one)):
@@ -45,6 +48,17 @@ def _where_drawn(source: Script, one: Apart) -> bool:
     makers = {d.maker for d in samples_apart(source)}
     nodes = [n for n in (one.train, one.held) if n is not None]
     return bool(makers) and all(source.function_around(n) in makers for n in nodes)
+
+
+def _of_each_batch(source: Script, one: Apart) -> bool:
+    """The figures are those of one batch, which the function that puts samples together scales by them."""
+    joins = {
+        function
+        for call in source.calls
+        if (given := keyword(call, "collate_fn")) is not None
+        for function in flow(source).functions.get(last_name(given), ())
+    }
+    return one.held is not None and source.function_around(one.held) in joins
 
 
 def _of_sizes(one: Apart) -> bool:

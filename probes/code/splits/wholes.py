@@ -64,6 +64,9 @@ def _part_never_read(source: Script) -> Finding | None:
                 continue
             if source.function_around(call) is not scope or _set_between(source, one.id, node, call):
                 continue
+            shared = {n for g in of(scope, ast.Global) for n in g.names} if scope is not None else set()
+            if shared & set(names):
+                continue  # other functions may read them
             mine = [n for n in names if side(n) is learns]
             if mine and not any(_read(source, n, scope) for n in mine):
                 part = "held-out" if not learns else "training"

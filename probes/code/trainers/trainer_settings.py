@@ -280,12 +280,18 @@ def resumed_from_weights(source: Script) -> Finding | None:
 
 
 def flag_unread(source: Script) -> Finding | None:
-    """`add_argument("--resume")` that nothing reads: a run that is to go on begins anew."""
+    """`add_argument("--resume", default=True)` that nothing reads: a run that is to go on begins anew.
+
+    Not of an option that is off unless it is asked for: most runs never ask.
+    """
     if source.loose or not source.trains or re.search(r"vars\(|__dict__|getattr\(|\*\*", source.code):
         return None
     for call in source.named("add_argument"):
         flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
         names = [f.lstrip("-").replace("-", "_") for f in flags if f.startswith("--")]
+        default = keyword(call, "default")
+        if default is None or (isinstance(default, ast.Constant) and not default.value):
+            continue
         if keyword(call, "dest") is not None or not any(
             re.fullmatch(r"resume(?:_from\w*)?", n) for n in names
         ):

@@ -1,0 +1,184 @@
+"""Ways of published training scripts that are right, each beside the fault that it looks like."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+KERAS = """
+import numpy as np, keras
+from keras.datasets import mnist
+(x_train, y_train), (x_test, y_test) = mnist.load_data()
+{}
+model = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(10, activation="softmax")])
+model.compile("adam", "categorical_crossentropy", metrics=["accuracy"])
+{}
+"""
+FIT = "model.fit(x_train, y_train, epochs=10, batch_size=64)\nprint(model.evaluate(x_test, y_test))"
+TORCH = """
+import torch, torch.nn as nn, torch.nn.functional as F
+{}
+net = Net()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for epoch in range(20):
+    for x, y in train_loader:
+        loss = {}
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+SCORED = KERAS.format(
+    "y_test = keras.utils.to_categorical(y_test, 10)\n"
+    "def get_accuracy(y_pred, y):\n"
+    "    hits = np.sum(np.argmax(y_pred, axis=1) == np.argmax(y, axis=1)) {}\n"
+    "    return round(hits * 100, 2)",
+    "model.fit(x_train, y_train)\nprint('accuracy', get_accuracy(model.predict(x_test), y_test))",
+)
+READ = """
+def load(root):
+    raw = np.fromfile(root + "/train-images", dtype=np.uint8)
+    train_images = raw[16:].reshape(60000, 28, 28, 1)
+    {}
+    test_images = raw[16:10016].reshape(10000, 28, 28, 1)
+    return train_images, test_images
+"""
+UNIT = """
+class ResBlock(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(dim, dim, 3), nn.Conv2d(dim, dim, 3)
+    def forward(self, x):
+        return self.conv2(F.relu(self.conv1(x)))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = ResBlock(64)
+    def forward(self, x):
+        identity = x
+        x = self.body(x)
+        return {}
+"""
+GATHERED = """
+from data import Clips
+from torch.utils.data import DataLoader
+Net = lambda: nn.Linear(40, 12)
+{}
+train_loader = DataLoader(Clips("train"), batch_size=32, shuffle=True, collate_fn=join)
+test_loader = DataLoader(Clips("test"), batch_size=32, collate_fn=join)
+"""
+JOIN = """
+def join(rows):
+    x = torch.cat([r[0] for r in rows])
+    std = x.std(axis=(0, 2), keepdim=True)
+    {}
+    return x / std, torch.tensor([r[1] for r in rows])
+"""
+ACTORS = """
+class Net(nn.Module):
+    def log_prob(self, state, action):
+        return torch.distributions.Normal(self.mean(state), 1.0).log_prob(action){}
+ratio = torch.exp(net.log_prob(states, actions) - old)
+old = torch.distributions.Normal(mean, 1.0).log_prob(actions){}
+advantages = rewards - values
+"""
+NUMBERED = (
+    "names = {n: i for i, n in enumerate(set(kinds))}\ny = [names[k] for k in kinds]\nNet = lambda: m\n"
+)
+CE = "F.cross_entropy(net(x), y)"
+SPIKES = """
+from {0} import Bend
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 8, 3), Bend(), nn.Conv2d(8, 8, 3), Bend(), nn.Linear(8, 10))
+    def forward(self, x):
+        return self.body(x)
+"""
+PLAIN = SPIKES.replace("from {0} import Bend", "Bend = nn.BatchNorm2d").replace("Bend()", "nn.BatchNorm2d(8)")
+CASES = [
+    (
+        "script-splits-processed-differently",
+        KERAS.format(
+            "mean = 1\nx_train_mean = x_train.mean(0)\nx_train -= x_train_mean\nx_test -= x_train_mean", FIT
+        ),
+        KERAS.format("x_train_mean = x_train.mean(0)\nx_train -= x_train_mean", FIT),
+    ),
+    ("script-metric-miscounts", SCORED.format("/ len(y)"), SCORED.format("/ 64")),
+    (
+        "script-training-sees-evaluation",
+        KERAS.format(READ.format("raw = np.fromfile(root + '/test-images', dtype=np.uint8)"), FIT),
+        KERAS.format(READ.format("pass"), FIT),
+    ),
+    (
+        "script-branch-lost",
+        TORCH.format(UNIT.format("x + identity"), CE),
+        TORCH.format(UNIT.format("F.relu(x)"), CE),
+    ),
+    (
+        "script-division-without-floor",
+        TORCH.format(GATHERED.format(JOIN.format("std.masked_fill_(std == 0, 1)")), CE),
+        TORCH.format(GATHERED.format(JOIN.format("pass")), CE),
+    ),
+    (
+        "script-loss-wrong",
+        TORCH.format(ACTORS.format(".mean(-1)", ".mean(-1)"), "-(ratio * advantages).mean()"),
+        TORCH.format(ACTORS.format(".mean(-1)", ".sum(-1)"), "-(ratio * advantages).mean()"),
+    ),
+    (
+        "script-classes-numbered-apart",
+        TORCH.format(NUMBERED, CE),
+        TORCH.format(NUMBERED, CE) + "torch.save(net.state_dict(), 'net.pt')\n",
+    ),
+    ("script-layers-unbent", TORCH.format(SPIKES.format("spikes.torch"), CE), TORCH.format(PLAIN, CE)),
+    (
+        "script-training-data-cut",
+        KERAS.format(
+            "x, y = make_clips(n_samples=1200)", "model.fit(x[:1000], y[:1000], validation_split=0.1)"
+        ),
+        KERAS.format(
+            "x, y = make_clips(n_samples=60000)", "model.fit(x[:1000], y[:1000], validation_split=0.1)"
+        ),
+    ),
+    (
+        "script-held-out-one-end",
+        KERAS.format(
+            "a_train, b_train = x_train[y_train < 5], x_train[y_train >= 5]\n"
+            "a_test, b_test = x_test[y_test < 5], x_test[y_test >= 5]",
+            FIT,
+        ),
+        KERAS.format("a_train = x_train[y_train < 5]\nb_test = x_test[y_test >= 5]", FIT),
+    ),
+    (
+        "script-scaler-not-updated",
+        TORCH.format("", CE).replace("opt.step()", "self.trainer.scaler.step(opt)"),
+        TORCH.format("", CE).replace("opt.step()", "scaler.step(opt)"),
+    ),
+    (
+        "script-softmax-by-hand",
+        TORCH.format("p = np.exp(np.log(q) / 0.5)\np = p / np.sum(p)\nNet = lambda: m", CE),
+        TORCH.format("p = np.exp(scores)\np = p / np.sum(p)\nNet = lambda: m", CE),
+    ),
+]
+
+
+@pytest.mark.parametrize(("symptom", "right", "wrong"), CASES, ids=[c[0] for c in CASES])
+def test_ways(symptom: str, right: str, wrong: str) -> None:
+    """The published way is silent, and the fault beside it is found."""
+    assert state(symptom, right) != "present"
+    assert state(symptom, wrong) == "present"
+
+
+def test_one_batch_by_itself() -> None:
+    """Each batch scaled by its own figures where samples are put together: alike on both sides."""
+    text = TORCH.format(GATHERED.format(JOIN.format("pass")), CE)
+
+    assert state("script-splits-processed-differently", text) != "present"
+
+
+def test_frozen_after_training() -> None:
+    """Layers that are frozen once the first task was learnt; frozen before all training is a fault."""
+    text = KERAS.format("", "{}for layer in model.layers[:1]:\n    layer.trainable = False\n" + FIT)
+
+    assert state("script-part-not-trained", text.format("model.fit(x_train, y_train)\n")) != "present"
+    assert state("script-part-not-trained", text.format("")) == "present"
