@@ -237,7 +237,7 @@ def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = 
     if kind != "adam" and high <= value <= _CLIPPED and _models_language(view.run, value):
         return unknown(f"{text}; SGD with clipped gradients trains recurrent language models so", **rest)
     if value >= high:
-        return present(f"{text}, {what} for {name} ({high:g})", value=value, threshold=high, **rest)
+        return present(f"{text}, {what} for {name} (from {high:g} on)", value=value, threshold=high, **rest)
     if value < low:
         return absent(f"{text}, below {low:g} ({name})", value=value, threshold=low, **rest)
     return unknown(

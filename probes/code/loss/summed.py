@@ -94,13 +94,17 @@ def _is_one_term(source: Script, backward: ast.Call) -> bool:
     return bool(given) and not any(isinstance(n.op, (ast.Add, ast.Sub)) for n in sums)
 
 
+_LOOKS_AT_GRADIENTS = re.compile(r"\.grad(?:_\w+)?\b|autograd\.grad|jacobian|hessian")
 _LEARNS = re.compile(r"\blr\b|learning_rate|step_size|optim|apply_gradients|\.fit\(|rainer")
 
 
 def _loss_summed(source: Script) -> Finding | None:
     known = [c for c, _ in (*losses(source), *loss_objects(source))]
-    if not known or not (source.optimizer_calls or source.steps or _LEARNS.search(source.code)):
-        return None  # gradients that nothing steps by: their sum is what is looked at
+    if not known:
+        return None
+    if not (source.optimizer_calls or source.steps or _LEARNS.search(source.code)):
+        if _LOOKS_AT_GRADIENTS.search(source.code):
+            return None  # nothing steps by them
     mine = flow(source)
     for call in source.calls:
         reduction = keyword(call, "reduction")

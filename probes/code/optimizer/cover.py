@@ -264,10 +264,11 @@ def _is_apart(mine: Flow, name: str, made: ast.Call, part: str) -> bool:
     return not judges(name)
 
 
-# What libraries call losses, figures, activations and shapes: nothing in them is trained.
+# What libraries call losses, figures, activations, shapes and data: nothing in them is trained.
 _WEIGHTLESS = re.compile(
     r"Loss$|^(?:Smooth)?(?:L1|MSE|KLDiv|BCE)|Crossentropy$|^(?:\w*Accuracy|Mean\w*|F1Score|AUROC|Precision|Recall)$"
     r"|Metric(?:Collection)?$|^(?:Leaky|S)?(?:ReLU|GELU|SiLU|Tanh|Sigmoid|Softmax|LogSoftmax|Identity|Flatten)\d*$"
+    r"|^(?:Compose|Resize|Normalize|ToTensor|\w*(?:Dataset|DataLoader|DataModule|Tokenizer|Processor|Generator))$"
     r"|^(?:Dropout|AvgPool|MaxPool|AdaptiveAvgPool|AdaptiveMaxPool|Upsample|Unfold|Pad)\w*$"
 )
 

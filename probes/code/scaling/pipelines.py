@@ -8,6 +8,7 @@ import re
 from ...readers._tree import unparse
 from ...readers.script import last_name, parsed
 from ...registry import NO_SCRIPT, Finding, View, probe, unknown
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok, scripts
 from ..shared.roles import split_of, trains
@@ -53,7 +54,7 @@ def _one_split(source: Script) -> Finding | None:
     sides: dict[bool, list[tuple[ast.expr, list[str] | None]]] = {True: [], False: []}
     colours: dict[bool, list[set[str]]] = {True: [], False: []}
     for node in source.of(ast.Call, ast.List):
-        steps = _steps(node)
+        steps = _steps(source, node)
         if steps is None:
             continue
         steps = [step_made(source, s) for s in steps]
@@ -92,15 +93,29 @@ def _recolours(step: ast.expr) -> bool:
     )
 
 
-def _steps(node: ast.AST) -> list[ast.expr] | None:
+def _steps(source: Script, node: ast.AST) -> list[ast.expr] | None:
     """The transforms of a pipeline: what `Compose([...])` gets, or a list of at least one configured step."""
     if isinstance(node, ast.Call) and last_name(node.func) in ("Compose", "Sequential") and node.args:
         given = node.args[0]
-        return given.elts if isinstance(given, (ast.List, ast.Tuple)) else None
+        return _unpacked(source, given.elts) if isinstance(given, (ast.List, ast.Tuple)) else None
     if isinstance(node, ast.List) and node.elts and all(map(_kind, node.elts)):
         typed = all(isinstance(e, ast.Dict) or last_name(getattr(e, "func", e)) == "dict" for e in node.elts)
         return node.elts if typed else None
     return None
+
+
+def _unpacked(source: Script, steps: list[ast.expr]) -> list[ast.expr] | None:
+    """`[*before, *after]` with the steps of lists that have names; None where one is not written out."""
+    found: list[ast.expr] = []
+    for step in steps:
+        if isinstance(step, ast.Starred):
+            lists = [g.value for g in flow(source).all_given(step.value)]
+            if len(lists) != 1 or not isinstance(lists[0], (ast.List, ast.Tuple)):
+                return None
+            found += lists[0].elts
+        else:
+            found.append(step)
+    return found
 
 
 def _kind(step: ast.expr) -> str:

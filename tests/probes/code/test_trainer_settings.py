@@ -154,7 +154,8 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     (RESUME, A, {"RESUME": "resume_from_checkpoint=True"}),
     (RESUME, P, {"RESUME": "resume_from_checkpoint=True", "TOLD": ", save_only_model=True"}),
     (RESUME, U, {"TOLD": ", save_only_model=True"}),
-    (RESUME, P, {"FLAG": 'parser.add_argument("--resume", default=None)'}),
+    (RESUME, P, {"FLAG": 'parser.add_argument("--resume", default="last.pt")'}),
+    (RESUME, U, {"FLAG": 'parser.add_argument("--resume", default=None)'}),
     (
         RESUME,
         A,
