@@ -106,6 +106,9 @@ def _by_devices(reads: Sequence[Read], curves: Sequence[Read]) -> tuple[str, str
     homes = sorted({layout.home(r.path) for r in curves})
     if len(homes) != 2 or not all(homes) or len({h.rpartition("/")[0] for h in homes}) != 1:
         return None
+    files = [{r.path.rpartition("/")[2] for r in reads if r.path.startswith(f"{h}/")} for h in homes]
+    if files[0].isdisjoint(files[1]):
+        return None  # two programs
     on = {h: _device_of(r.content for r in reads if r.path.startswith(f"{h}/")) or of(h) for h in homes}
     if set(on.values()) != {"run", "benchmark"}:
         return None

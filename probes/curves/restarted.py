@@ -42,7 +42,7 @@ def steps_begin_anew(view: View, learned: float = 0.6) -> Finding:
         return unknown("the log does not tell of a resume between its two starts alone")
     again = _walked_again(run.earlier.get(_RATE), run.series.get(_RATE))
     if beside and not again and loss.steps[0] < before.steps[-1]:
-        again = (_warms_up(run.earlier.get(_RATE)) and _warms_up(run.series.get(_RATE))) or again
+        again = _warms_up_alike(run.earlier.get(_RATE), run.series.get(_RATE)) or again
     if again is None:
         return unknown("the learning rate is not logged in both starts, or never changes")
     begun, ended, now = (
@@ -61,6 +61,13 @@ def steps_begin_anew(view: View, learned: float = 0.6) -> Finding:
         return unknown(f"{words}; it began at {begun:.4g}: what was learned was not taken up", **seen)
     text = f"{words}; the learning rate runs through the same values once more"
     return present(text, step=float(loss.steps[0]), where=(place(loss, 0),), series=(loss.name,), **seen)
+
+
+def _warms_up_alike(before: Series | None, after: Series | None) -> bool:
+    """Whether both rates rise to one peak: another peak is another stage of training."""
+    if before is None or after is None or not (_warms_up(before) and _warms_up(after)):
+        return False
+    return bool(np.isclose(np.max(before.values), np.max(after.values), rtol=0.02))
 
 
 def _warms_up(rate: Series | None) -> bool:

@@ -105,7 +105,10 @@ def _spaced(line: str) -> list[tuple[str, Value]]:
     if not all(_SPACED.fullmatch(w) for w in words):
         return []
     found = [(k, scalar(v)) for k, _, v in (w.partition("=") for w in words)]
-    if any(re.search(r"(?i)loss|acc|ppl|step|iter|grad|norm|time", k) for k, _ in found):
+    if any(
+        re.search(r"(?i)loss|acc|ppl|step|iter|grad|norm|time|(?:^|_)ep(?:och)?$|round|idx", k)
+        for k, _ in found
+    ):
         return []
     named = sum(canonical_key(k) is not None for k, _ in found)
     return found if named >= 2 and any(isinstance(v, (bool, str)) for _, v in found) else []

@@ -14,7 +14,7 @@ LOOK = 256 * 1024  # they are printed before the first step
 MOST = 400
 DATA = "first-weights"
 _FIRST = re.compile(
-    r"(?i)\b(?:init|initial|initialized|initialised|initialization)(?![a-z])"
+    r"(?i)(?<![\w.])(?:init|initial|initialized|initialised|initialization)(?![\w.(])"
     r"|before (?:the )?(?:first step|train\w*|ddp)|at (?:the )?start|(?<![a-z])step\W{0,2}0\b|初始|训练前"
 )
 _OF_WEIGHTS = re.compile(
@@ -37,7 +37,7 @@ _PLACE = re.compile(r"[A-Za-z_][\w./\-]*")
 _RANK = re.compile(r"(?i)\brank\W{0,3}(\d{1,5})\b")
 _NO_WEIGHTS = re.compile(
     r"(?i)shard|partition|\b[tp]p_?rank"  # a part of each weight
-    r"|loss|acc\b|grad|\blr\b|learning|memory|初始学习率|time|step\W{0,2}[1-9]|梯度|损失|optim"
+    r"|decay|loss|acc\b|grad|\blr\b|learning|memory|初始学习率|time|step\W{0,2}[1-9]|梯度|损失|optim"
 )
 
 

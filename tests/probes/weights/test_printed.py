@@ -75,6 +75,8 @@ def test_two_ranks(tmp_path: Path, norms: tuple[float | None, ...], config: str,
     "line",
     [
         "init: loss=3.20 norm=1.25",
+        "nn.init.normal_(module.weight, mean=0.0, std=0.001)",
+        "init_std: 0.02, weight_decay: 0.1, std=0.02",
         "initial param norm (local shard): embed=20.12345",
         "step 10 weight norm=12.25",
         "initial learning rate: 0.01 norm=2.5",
