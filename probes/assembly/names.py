@@ -125,7 +125,7 @@ def canonical(raw: str, split: str = "") -> str | None:
     `split` is what the reader knows of the data ("train", "eval" or ""). A known loss term is
     "<split>/loss/<term>"; a quantity of one layer is "<quantity>/<layer>".
     """
-    raw = _plain(raw)
+    raw = _OF_RLLIB.sub("learner_stats/", _plain(raw))
     text = raw.lower()
     layered = _per_layer(text)
     if layered:
@@ -144,6 +144,8 @@ def canonical(raw: str, split: str = "") -> str | None:
     return f"{which or quantity.default}/{name}" if quantity.split else name
 
 
+# RLlib's path of what the learner of its only policy tells
+_OF_RLLIB = re.compile(r"^(?:ray/tune/)?info/learner/default_policy/(?:learner_stats/)?")
 _BOUND = re.compile(r"(?i)(?:^|[_/. ])(?:(recon(?:s|struction)?)|(kld?|kl_div))$")
 
 

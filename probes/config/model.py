@@ -92,6 +92,33 @@ def output_misses_loss(view: View) -> Finding:
     return absent(words, where=where) if kind in (*_CHANCES, *_NO_ACTIVATION) else unknown(words)
 
 
+_SCORED = re.compile(r"(?:^|\.)performance\.(?:ents|spans_\w+|cats_f)_per_type\.(.+)\.f$")
+_LABELS = re.compile(r"^labels\.(?:ner|spancat|textcat\w*)$")
+
+
+@probe()
+def scored_beyond_labels(view: View) -> Finding:
+    """The evaluation of a spaCy pipeline met labels that the model does not have, and finds none that it has.
+
+    `performance` lists each label that was predicted or met, `labels` those of training.
+    """
+    scores = {m[1]: s for s in view.run.raw_settings if (m := _SCORED.search(s.key))}
+    lists = [s.value for s in view.run.raw_settings if _LABELS.match(s.key)]
+    known = {str(name) for row in lists if isinstance(row, tuple) for name in row}
+    if not scores or not known:
+        return unknown("no labels of a spaCy pipeline with their scores lie in the run")
+    strange = [s for name, s in scores.items() if name not in known]
+    if not strange:
+        return absent(f"all {len(scores)} labels that were scored are those of the model")
+    words = (
+        f"{', '.join(sorted(set(scores) - known)[:4])}: scored, and no label of the model"
+        f" ({', '.join(sorted(known)[:4])})"
+    )
+    if any(s.value for name, s in scores.items() if name in known):
+        return unknown(f"{words}; others are found")
+    return present(f"{words}; none that it has is found", where=(Place(strange[0].file, strange[0].line),))
+
+
 @probe()
 def tuned_from_nothing(view: View) -> Finding:
     """Fine-tuning is asked for by `run_mode` (MindFormers), and every place for a checkpoint is empty."""

@@ -18,6 +18,8 @@ _ENOUGH_TOKENS = 4096  # tokens per batch from which a small number of sequences
 
 
 _COUPLED = ("sgd", "momentum", "adam", "rmsprop", "nadam", "radam", "adagrad")  # L2, not decoupled decay
+# What these call adam is Apex' FusedAdam, DeepSpeed's or fairseq's own, whose decay is decoupled by default
+_DECOUPLING = frozenset(("text-megatron", "text-nemo", "text-deepspeed", "text-fairseq"))
 
 
 @probe()
@@ -27,7 +29,9 @@ def setting_above(view: View, setting: str, limit: float, limit_sgd: float | Non
     value = number_of(view.run, setting)
     if found is None or value is None:
         return not_recorded(setting)
-    if limit_sgd is not None and value_of(view.run, "optimizer") in _COUPLED:
+    optimizer = value_of(view.run, "optimizer")
+    decoupled = optimizer == "adam" and not _DECOUPLING.isdisjoint(view.run.info.formats)
+    if limit_sgd is not None and optimizer in _COUPLED and not decoupled:
         if not _of_two_modules(found, view.run.settings["optimizer"]):
             limit = limit_sgd
     if value > limit:

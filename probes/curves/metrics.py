@@ -313,6 +313,28 @@ def eval_metric_zero(view: View, points: int = 2, many: int = 10) -> Finding:
     )
 
 
+@probe("train/loss")
+def detects_next_to_nothing(view: View, most: float, progress: float, points: int = 10) -> Finding:
+    """The mean average precision stays below `most`, while the training loss falls by `progress`.
+
+    What a detector learns of its training data is found in held-out data as well, in part at least.
+    """
+    series = view.run.series.get("eval/map")
+    loss = shape(view.run.series["train/loss"])
+    values = np.empty(0) if series is None else finite(series)
+    if series is None or loss is None or not len(values):
+        return unknown("no mean average precision was logged")
+    best = float(np.max(values)) / (100.0 if float(np.max(values)) > 1 else 1.0)
+    words = f"{series.name} comes to {best:.4g}, and train/loss falls by {loss.progress:.0%}"
+    seen: dict[str, Any] = {"value": round(best, 5), "threshold": most, "series": (series.name, "train/loss")}
+    share = situation.planned_share(view.run, series)
+    if best >= most:
+        return absent(words, **seen)
+    if best <= 0 or len(values) < points or loss.progress < progress or (share is not None and share < 0.3):
+        return unknown(f"{words}: zero is told by itself, and training has to have come far", **seen)
+    return present(words, where=last_place(series), **seen)
+
+
 @probe()
 def eval_near_perfect_early(view: View, level: float = 0.98, within: float = 0.1) -> Finding:
     """The evaluation metric is at `level` within the first `within` of the run, before training is good.

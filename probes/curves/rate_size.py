@@ -62,7 +62,13 @@ def family(run: Run) -> str | None:
         return "adam"
     if name is None and run.facts.get("trainer") == "transformers":
         return "adam"  # `optim` of TrainingArguments is AdamW where nothing else is said
+    if name is None and situation.diffuses(run) and "pretrained_model_name_or_path" in _keys(run):
+        return "adam"  # the scripts of diffusers take AdamW where `--use_8bit_adam` and the like say nothing
     return "sgd" if name == "sgd" else None
+
+
+def _keys(run: Run) -> set[str]:
+    return {s.key.rpartition(".")[2] for s in run.raw_settings}
 
 
 def _peak(run: Run) -> tuple[float, str, dict[str, Any]] | None:
@@ -155,13 +161,14 @@ def _fine_tunes_language(run: Run) -> bool:
     model = str(value_of(run, "model") or "").lower()
     if of_torchtune(run):
         return not any("lora" in str(s.value) for s in run.raw_settings if s.key.startswith("model."))
-    language = "vocab_size" in run.settings or bool(_LANGUAGE.search(model))
     start = value_of(run, "pretrained")
+    named = f"{model} {start.lower() if isinstance(start, str) else ''}"
+    language = "vocab_size" in run.settings or bool(_LANGUAGE.search(named))
     from_hub = any(
         s.key.rpartition(".")[2] in situation.NAMES_MODEL and isinstance(s.value, str) and s.value
         for s in run.raw_settings
     )
-    adapted = "adapter" in run.settings
+    adapted = "adapter" in run.settings or situation.switched_on(run, "lora_rank")
     if not adapted and any(_TUNED.search(code) and not _PARTLY.search(code) for code in run.scripts.values()):
         return True
     return language and not adapted and (from_hub or (start is not None and start is not False))

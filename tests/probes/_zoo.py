@@ -959,6 +959,11 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         without=("eval-metric-constant",),
     )
     add(
+        "boxes of other classes",
+        run([series("train/loss", fall, few), series("eval/map", 0.005 + 0.002 * np.sin(few), few)]),
+        "detects-next-to-nothing",
+    )
+    add(
         "evaluation jumps",
         run(
             [series("train/loss", fall, few), series("eval/loss", np.exp(0.9 * rng.standard_normal(30)), few)]

@@ -88,6 +88,9 @@ def test_metrics_of_rankers_forecasters_and_segmenters() -> None:
     assert canonical("val_gauc") == "eval/auc"
     assert canonical("val/MAPE") == "eval/mape" and canonical("wape") == "train/mape"
     assert canonical("val_bpb") == "eval/bits"
+    learner = "info/learner/default_policy/learner_stats/"  # RLlib
+    assert canonical(learner + "kl") == "approx_kl" and canonical(learner + "cur_lr") == "learning_rate"
+    assert canonical(learner + "entropy") == "train/entropy"
     assert canonical("mIoU") == "eval/iou" and canonical("aAcc", "eval") == "eval/accuracy"
     assert canonical("coco/bbox_mAP_50") == "eval/map50"
     assert canonical("grad/global_norm") == "grad_norm"

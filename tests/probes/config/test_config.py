@@ -32,6 +32,11 @@ def keras(activation: str, *, from_logits: bool) -> dict[str, Any]:
     }
 
 
+def spacy(**scores: float) -> dict[str, Any]:
+    """What spaCy stores of a pipeline that knows one label."""
+    return {"labels.ner": ["PERSON"], **{f"performance.ents_per_type.{n}.f": f for n, f in scores.items()}}
+
+
 # symptom, state, raw settings, and what else the run has
 TEXT_ORDER = {f"class_to_idx.{name}": n for n, name in enumerate(sorted(map(str, range(12))))}
 CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
@@ -368,6 +373,15 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("output-layer-misses-loss", "absent", keras("linear", from_logits=True), {}),
     ("output-layer-misses-loss", "unknown", keras("relu", from_logits=True), {}),
     ("output-layer-misses-loss", "unknown", {"activation": "linear", "loss": "crossentropy"}, {}),
+    ("scored-beyond-labels", "present", spacy(PERSON=0.0, person=0.0), {}),
+    ("scored-beyond-labels", "absent", spacy(PERSON=0.0), {}),
+    ("scored-beyond-labels", "unknown", spacy(PERSON=0.7, person=0.0), {}),  # one that training had none of
+    (
+        "weight-decay-large",
+        "absent",
+        {"weight_decay": 0.1, "optimizer": "adam"},
+        {"info": RunInfo("run", formats=("text-nemo",))},
+    ),
     ("shuffle-off", "unknown", {"model.validation_ds.shuffle": False}, {}),
     (
         "learning-rate-is-text",

@@ -97,6 +97,7 @@ def started_twice(*lines: int, first: float = 1.0) -> Run:
     )
 
 
+OPENRLHF = {"learning_rate": 2e-3, "pretrained": "org/Llama-3-8B", "optimizer": "adamw"}
 CASES: list[tuple[str, str, Run]] = [
     ("lr-zero", "present", made(np.zeros(N))),
     ("lr-zero", "present", run(settings={"learning_rate": 0.0})),
@@ -169,6 +170,8 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-very-large", "unknown", run(settings={"learning_rate": 0.02, "optimizer": "muon"})),
     ("lr-large", "present", run(settings={"learning_rate": 5e-3, "optimizer": "adam"})),
     ("lr-large", "absent", run(settings={"learning_rate": 1e-3, "optimizer": "adam"})),
+    ("lr-very-large", "present", run(settings=OPENRLHF)),
+    ("lr-very-large", "absent", run(settings={**OPENRLHF, "lora_rank": 8})),
     # rates after the loss is no number are no reason for it
     ("lr-large", "absent", broken_at(8, {"learning_rate": 0.5, "optimizer": "adam"}, LATE)),
     # beyond the limits of lr-very-large that tells the same rate, which counts once
