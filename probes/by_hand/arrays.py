@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..made_numbers.arrays import ALIKE
+from ..made_numbers.arrays import ALIKE, sigmoid
 from . import sizes
 from .sizes import Unfit, checked
 
@@ -36,10 +36,6 @@ def like(value: Any, model: Any) -> Any:
     )
 
 
-def _sigmoid(x: Any) -> Any:
-    return 0.5 * (1 + np.tanh(np.asarray(x, float) / 2))
-
-
 ONE: Mapping[str, Callable[[Any], Any]] = {
     "exp": np.exp,
     "log": np.log,
@@ -52,8 +48,8 @@ ONE: Mapping[str, Callable[[Any], Any]] = {
     "absolute": np.abs,
     "fabs": np.abs,
     "square": np.square,
-    "sigmoid": _sigmoid,
-    "expit": _sigmoid,
+    "sigmoid": sigmoid,
+    "expit": sigmoid,
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0),
     "floor": np.floor,

@@ -10,6 +10,7 @@ from ...engine.model import Place
 from .. import settings as names
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run, Setting
+from ..settings import last_part
 
 _TEMPLATES = frozenset({"template", "chat_template", "template_type", "prompt_template", "conv_template"})
 _NONE = frozenset({"", "none", "null", "default", "empty", "base", "plain", "raw", "default-generation"})
@@ -26,14 +27,10 @@ _CHAT = re.compile(
 )
 
 
-def _last(setting: Setting) -> str:
-    return (names.parts_of(setting.key)[-1:] or [""])[0]
-
-
 @probe()
 def template_left_out(view: View) -> Finding:
     """Trained with a template for chats, and a script asks for completions of the bare text."""
-    used = [s for s in view.run.raw_settings if _last(s) in _TEMPLATES and isinstance(s.value, str)]
+    used = [s for s in view.run.raw_settings if last_part(s.key) in _TEMPLATES and isinstance(s.value, str)]
     used = [s for s in used if str(s.value).strip().lower() not in _NONE]
     asking = [(f, t) for f, t in view.run.scripts.items() if _RAW.search(t) or _CHATS.search(t)]
     if not used or not asking:
@@ -61,7 +58,7 @@ def _channels(run: Run, stem: str) -> list[tuple[float, Setting]]:
     found = [
         (n, s)
         for s in run.raw_settings
-        if _last(s).startswith(stem) and (n := names.number(s.value)) is not None
+        if last_part(s.key).startswith(stem) and (n := names.number(s.value)) is not None
     ]
     return sorted(found, key=lambda f: f[1].key)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ...engine.model import Place
 from .. import settings as names
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Setting
+from ..settings import last_part
 from .model import loads_its_own, names_weights, source_of
 
 # Nothing of these stands in the shapes of weights: with another value they load, and compute something else.
@@ -17,12 +19,17 @@ _LENGTH = re.compile(r"^(?:seq_length|seq_len|max_seq_len(?:gth)?|cutoff_len|max
 FAR = 3.0  # times: no rounding and no other way to write a value
 
 
-def _last(setting: Setting) -> str:
-    return (names.parts_of(setting.key)[-1:] or [""])[0]
-
-
 def _number(setting: Setting) -> float | None:
     return names.number(setting.value) if not isinstance(setting.value, tuple) else None
+
+
+def _homes(told: Iterable[Setting]) -> set[str]:
+    """The files that describe a model as Hugging Face keeps it."""
+    return {
+        s.file
+        for s in told
+        if s.file.rpartition("/")[2] == "config.json" and last_part(s.key) == "model_type"
+    }
 
 
 @probe()
@@ -32,21 +39,21 @@ def other_constants(view: View) -> Finding:
     Longer texts than the model was made for are often trained with another base, on purpose.
     """
     told = view.run.raw_settings
-    homes = {s.file for s in told if s.file.rpartition("/")[2] == "config.json" and _last(s) == "model_type"}
+    homes = _homes(told)
     if len(homes) != 1:
         return unknown("no config.json of one model lies there")
-    theirs = {_last(s): s for s in told if s.file in homes}
+    theirs = {last_part(s.key): s for s in told if s.file in homes}
     mine = [s for s in told if s.file not in homes and not s.file.endswith("config.json")]
     if not any(names_weights(s) for s in mine):
         return unknown("nothing says that weights are loaded")
     trained = (
         names.number(theirs["max_position_embeddings"].value) if "max_position_embeddings" in theirs else None
     )
-    lengths = [n for s in mine if _LENGTH.match(_last(s)) and (n := _number(s)) is not None]
+    lengths = [n for s in mine if _LENGTH.match(last_part(s.key)) and (n := _number(s)) is not None]
     equal = ""
     for pattern, what in ((_BASE, "base of the rotary positions"), (_EPSILON, "epsilon of the norms")):
         given = next((s for name, s in theirs.items() if pattern.match(name)), None)
-        used = next((s for s in mine if pattern.match(_last(s))), None)
+        used = next((s for s in mine if pattern.match(last_part(s.key))), None)
         if given is None or used is None:
             continue
         a, b = _number(used), _number(given)
@@ -74,15 +81,15 @@ _MEGATRON = "tensor_model_parallel_size"
 def other_tying(view: View) -> Finding:
     """Embeddings and output layer are one matrix here and not in the loaded model, or the reverse."""
     told = view.run.raw_settings
-    given = [s for s in told if s.file.endswith("config.json") and _last(s) == "tie_word_embeddings"]
-    kinds = {s.file for s in told if s.file.rpartition("/")[2] == "config.json" and _last(s) == "model_type"}
+    given = [s for s in told if s.file.endswith("config.json") and last_part(s.key) == "tie_word_embeddings"]
+    kinds = _homes(told)
     if len(kinds) != 1 or len(given) != 1 or not isinstance(given[0].value, bool):
         return unknown("no config.json of one model tells whether its embeddings are tied")
     mine = [s for s in told if s.file not in kinds]
-    if not any(names_weights(s) or _last(s) == "load" for s in mine):
+    if not any(names_weights(s) or last_part(s.key) == "load" for s in mine):
         return unknown("nothing says that weights are loaded")
-    flag = next((s for s in mine if _last(s) == _UNTIED and isinstance(s.value, bool)), None)
-    own = flag or next((s for s in mine if _last(s) == _MEGATRON), None)
+    flag = next((s for s in mine if last_part(s.key) == _UNTIED and isinstance(s.value, bool)), None)
+    own = flag or next((s for s in mine if last_part(s.key) == _MEGATRON), None)
     if own is None:
         return unknown("nothing of the training tells whether embeddings are tied")
     tied = flag is None or flag.value is False

@@ -235,6 +235,13 @@ def _chunks(file: RunFile, start: int, stop: int, problems: Problems | None) -> 
         elif problems is not None:
             problems.add(file.path, "UTF-16, and too large to be read at once")
         return
+    yield from map(decoded, _pieces(file, start, stop, problems, quoted=True))
+
+
+def _pieces(
+    file: RunFile, start: int, stop: int, problems: Problems | None, *, quoted: bool
+) -> Iterator[bytes]:
+    """Yield the file in pieces of whole lines; `quoted`: a line end between quotes ends no line."""
     with file.open() as handle:
         handle.seek(start)
         rest = b""
@@ -246,7 +253,7 @@ def _chunks(file: RunFile, start: int, stop: int, problems: Problems | None) -> 
             left -= len(piece)
             data = rest + piece
             end = data.rfind(b"\n") + 1
-            if end and data.count(b'"', 0, end) % 2 and len(data) < LONGEST and left > 0:
+            if quoted and end and data.count(b'"', 0, end) % 2 and len(data) < LONGEST and left > 0:
                 end = 0
             if not end and left > 0:
                 rest = data
@@ -257,9 +264,9 @@ def _chunks(file: RunFile, start: int, stop: int, problems: Problems | None) -> 
                 continue
             end = end or len(data)
             rest = data[end:]
-            yield decoded(data[:end])
-        if rest and stop >= file.size:
-            yield decoded(rest)
+            yield data[:end]
+        if rest:
+            yield rest
 
 
 def decoded(data: bytes) -> str:
@@ -402,7 +409,7 @@ def read_jsonl(files: Sequence[RunFile], split: Split, names: Sequence[str], bud
         else:
             before, line, bad = table.rows, 1, 0
             table.cut()
-            for text in _chunks_of_lines(file, 0, file.size, table.problems):
+            for text in map(decode, _pieces(file, 0, file.size, table.problems, quoted=False)):
                 if not budget.take(len(text)):
                     exact = False
                     break
@@ -434,37 +441,11 @@ def _jsonl_blocks(
 ) -> None:
     for start, stop in _stretches(file, limit, mean, budget):
         table.cut()
-        for text in _chunks_of_lines(file, start, stop, None):
+        for text in map(decode, _pieces(file, start, stop, None, quoted=False)):
             if not budget.take(len(text)):
                 return
             whole = text.split("\n")[1:-1]
             _json_rows(table, "\n".join(whole), 0, file, number)
-
-
-def _chunks_of_lines(file: RunFile, start: int, stop: int, problems: Problems | None) -> Iterator[str]:
-    with file.open() as handle:
-        handle.seek(start)
-        rest = b""
-        left = stop - start
-        while left > 0:
-            piece = handle.read(min(CHUNK, left))
-            if not piece:
-                break
-            left -= len(piece)
-            data = rest + piece
-            end = data.rfind(b"\n") + 1
-            if not end and left > 0:
-                rest = data
-                if len(rest) > LONGEST:
-                    if problems is not None:
-                        problems.add(file.path, f"a row of more than {LONGEST // 1024**2} MiB")
-                    return
-                continue
-            end = end or len(data)
-            rest = data[end:]
-            yield decode(data[:end])
-        if rest:
-            yield decode(rest)
 
 
 def _json_rows(table: TableGather, text: str, line: int, file: RunFile, number: int) -> tuple[int, int]:

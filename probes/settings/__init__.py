@@ -2,7 +2,7 @@
 
 from .counts import class_counts
 from .derived import device_count
-from .names import canonical_key, is_harmless, make_table, parts_of, table
+from .names import canonical_key, is_harmless, last_part, make_table, parts_of, table
 from .resolve import candidates, resolve
 from .values import number, precision_word, same
 
@@ -12,6 +12,7 @@ __all__ = [
     "class_counts",
     "device_count",
     "is_harmless",
+    "last_part",
     "make_table",
     "number",
     "parts_of",

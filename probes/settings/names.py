@@ -74,6 +74,11 @@ def parts_of(raw: str) -> list[str]:
     return [snake(p) for p in found if not p.isdigit()]
 
 
+def last_part(raw: str) -> str:
+    """What stands last in a written key: `model.rope_theta` -> "rope_theta"."""
+    return (parts_of(raw)[-1:] or [""])[0]
+
+
 def snake(part: str) -> str:
     """Bring one part of a key to lower case with underscores: "weightDecay" -> weight_decay."""
     part = part.replace("-", "_").replace(" ", "_")

@@ -17,7 +17,8 @@ from ..scripts.syntax import Function, Script
 from .apart import OTHER_DATA, Apart, samples_apart
 from .evaluate import Evaluator
 from .machine import Left, OutOfSteps
-from .values import Env, Obj, Term
+from .values import Env, Term
+from .watched import set_up
 
 _ENDS = re.compile(
     r"(?i)^(?:fit|predict\w*|evaluate\w*|score|print|len|isinstance|min|max|sum|mean|std|unique|bincount|Counter|info|"
@@ -121,15 +122,7 @@ def _of_class(
     mine.top = Env(dict(run.top.names))
     made: dict[str, Term] = {}
     try:
-        held = mine.instance(owner.name, (), {}, owner)
-        if held.head != "obj":
-            held = mine.make("obj", owner, value=Obj(owner, mine.top))
-            mine.objects.append(held.value)
-            if "__init__" in methods:
-                mine.run_function(methods["__init__"], held)
-        for name in ("prepare_data", "setup"):
-            if name in methods:
-                mine.run_function(methods[name], held)
+        held = set_up(mine, owner, methods)
         for name in ("train_dataloader", "val_dataloader"):
             out = mine.run_function(methods[name], held).names.get("<returned>")
             if out is not None:

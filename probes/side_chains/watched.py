@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -277,8 +277,8 @@ def watched(source: Script) -> Watch:
     return run
 
 
-def _loaders(run: Watch, owner: ast.ClassDef, methods: dict[str, ast.FunctionDef]) -> None:
-    run.steps = max(run.steps, 8_000)
+def set_up(run: Evaluator, owner: ast.ClassDef, methods: Mapping[str, ast.FunctionDef]) -> Term:
+    """An object of a class of loaders, made and prepared as a trainer would do it."""
     held = run.instance(owner.name, (), {}, owner)
     if held.head != "obj":
         held = run.make("obj", owner, value=Obj(owner, run.top))
@@ -288,6 +288,12 @@ def _loaders(run: Watch, owner: ast.ClassDef, methods: dict[str, ast.FunctionDef
     for name in ("prepare_data", "setup"):
         if name in methods:
             run.run_function(methods[name], held)
+    return held
+
+
+def _loaders(run: Watch, owner: ast.ClassDef, methods: dict[str, ast.FunctionDef]) -> None:
+    run.steps = max(run.steps, 8_000)
+    held = set_up(run, owner, methods)
     for name in ("train_dataloader", "val_dataloader", "test_dataloader"):
         if name not in methods:
             continue

@@ -291,19 +291,27 @@ def _of_cann(row: _Cells, left: str, right: str) -> _Row | None:
     shape = tuple(int(n) for n in re.findall(r"\d+", row.text("Shape")))
     kind = _type(row.text("DataType")) or "float32"
     tensors = [Tensor(name, role, index[2], kind, shape) if name else None for name in (mine, theirs)]
-    cosine = row.number("CosineSimilarity")
-    figures = None
-    if cosine is not None and not math.isnan(cosine):
-        relative = row.number("RelativeEuclideanDistance")
-        figures = TensorFigures(
-            cosine=cosine,
-            relative=relative if relative is not None else _angle(cosine),
-            max_abs=row.number("MaxAbsoluteError"),
-            mean_abs=row.number("MeanAbsoluteError"),
-            max_rel=row.number("MaxRelativeError"),
-            mean_rel=row.number("MeanRelativeError"),
-        )
+    figures = _figures(
+        row,
+        "CosineSimilarity RelativeEuclideanDistance MaxAbsoluteError MeanAbsoluteError "
+        "MaxRelativeError MeanRelativeError",
+    )
     return _Row(mine, theirs, Pair(*tensors), figures, kind=row.text("OpType"))
+
+
+def _figures(row: _Cells, names: str) -> TensorFigures | None:
+    """What a row says of two tensors, by the columns of cosine, distance and the four errors."""
+    cosine, relative, max_abs, mean_abs, max_rel, mean_rel = (row.number(n) for n in names.split())
+    if cosine is None or math.isnan(cosine):
+        return None
+    return TensorFigures(
+        cosine=cosine,
+        relative=relative if relative is not None else _angle(cosine),
+        max_abs=max_abs,
+        mean_abs=mean_abs,
+        max_rel=max_rel,
+        mean_rel=mean_rel,
+    )
 
 
 def _of_msit(row: _Cells) -> _Row | None:
@@ -328,17 +336,11 @@ def _of_msit(row: _Cells) -> _Row | None:
         else None
         for side, place in zip(("my", "golden"), places, strict=True)
     ]
-    cosine, figures = row.number("cosine_similarity"), None
-    if cosine is not None and not math.isnan(cosine):
-        relative = row.number("relative_euclidean_distance")
-        figures = TensorFigures(
-            cosine=cosine,
-            relative=relative if relative is not None else _angle(cosine),
-            max_abs=row.number("max_absolute_error"),
-            mean_abs=row.number("mean_absolute_error"),
-            max_rel=row.number("max_relative_error"),
-            mean_rel=row.number("mean_relative_error"),
-        )
+    figures = _figures(
+        row,
+        "cosine_similarity relative_euclidean_distance "
+        "max_absolute_error mean_absolute_error max_relative_error mean_relative_error",
+    )
     return _Row(
         mine[0] if mine else "",
         theirs[0] if theirs else "",

@@ -90,11 +90,17 @@ def _each(machine: Machine, data: Any, node: ast.AST) -> Iterator[list[Any]]:
 # ------------------------------------------------------------------------------------ fit
 
 
+def _of_keras(net: Net) -> bool:
+    """A network of Keras; of another library its method is its own, and does what is not known."""
+    if net.home != "keras":
+        net.escaped = True
+    return net.home == "keras"
+
+
 @method(Net, "fit", "fit_generator")
 def _fitted(call: Call) -> Any:
     net: Net = call.callee.owner
-    if net.home != "keras":
-        net.escaped = True
+    if not _of_keras(net):
         return NotImplemented
     machine = call.machine
     given = _named(call, "x", "y", "batch_size", "epochs", "verbose", "callbacks", "validation_split")
@@ -178,8 +184,7 @@ def compiled_loss(machine: Machine, net: Net, right: Any, answer: Any, node: ast
 
 @method(Net, "compute_loss", "compiled_loss", "compute_metrics")
 def _computed(call: Call) -> Any:
-    if call.callee.owner.home != "keras":
-        call.callee.owner.escaped = True
+    if not _of_keras(call.callee.owner):
         return NotImplemented
     if call.callee.name == "compute_metrics":
         return {}
@@ -228,8 +233,7 @@ def _metric_names(machine: Machine, net: Net) -> list[str]:
 @method(Net, "evaluate", "evaluate_generator", "test_on_batch")
 def _evaluated(call: Call) -> Any:
     net: Net = call.callee.owner
-    if net.home != "keras":
-        net.escaped = True
+    if not _of_keras(net):
         return NotImplemented
     given = _named(call, "x", "y")
     given.pop("validation_split", None)
@@ -245,8 +249,7 @@ def _evaluated(call: Call) -> Any:
 @method(Net, "predict", "predict_on_batch", "predict_generator", "predict_proba", "predict_classes")
 def _predicted(call: Call) -> Any:
     net: Net = call.callee.owner
-    if net.home != "keras":
-        net.escaped = True
+    if not _of_keras(net):
         return NotImplemented
     machine = call.machine
     x = call.given[0] if call.given else call.named.get("x")
@@ -263,8 +266,7 @@ def _predicted(call: Call) -> Any:
 @method(Net, "train_on_batch")
 def _one_batch(call: Call) -> Any:
     net: Net = call.callee.owner
-    if net.home != "keras":
-        net.escaped = True
+    if not _of_keras(net):
         return NotImplemented
     return learnt(call.machine, net, list(call.given[:2]), call.node)
 
@@ -272,8 +274,7 @@ def _one_batch(call: Call) -> Any:
 @method(Net, "save", "save_weights", "export")
 def _saved(call: Call) -> Any:
     net: Net = call.callee.owner
-    if net.home != "keras":
-        net.escaped = True
+    if not _of_keras(net):
         return NotImplemented
     path = call.given[0] if call.given else next(iter(call.named.values()), None)
     _keep(call.machine, net, path, call.node)
