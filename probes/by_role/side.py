@@ -11,6 +11,7 @@ from functools import cached_property
 
 from ...engine.model import Place
 from ..code.shared.checks import extractor
+from ..code.shared.nodes import paired
 from ..readers._tree import walk
 from ..readers.script import last_name
 from ..scripts.syntax import Script
@@ -139,9 +140,7 @@ class Side:
         found: dict[str, list[ast.expr]] = defaultdict(list)
         for node in self.source.of(ast.Assign):
             for target in node.targets:
-                pairs = [(target, node.value)]
-                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                    pairs = list(zip(target.elts, node.value.elts, strict=False))
+                pairs = paired(target, node.value)
                 for one, value in pairs:
                     if isinstance(one, (ast.Name, ast.Attribute)):
                         found[last_name(one)].append(value)

@@ -7,6 +7,7 @@ import re
 
 from ...readers._tree import unparse
 from ...scripts.syntax import Script
+from ..shared.nodes import paired
 
 _ASKS_WAY = re.compile(
     r"(?i)['\"](?:min|max)\w*['\"]|(?:higher|lower|greater|bigger|larger|smaller)_?(?:is_?)?better|greater_"
@@ -24,9 +25,7 @@ def from_infinity(source: Script, best: str) -> bool:
     """`best = math.inf`, `step, best = 0, math.inf`: the first value is below it."""
     for node in source.of(ast.Assign):
         for target in node.targets:
-            pairs = [(target, node.value)]
-            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                pairs = list(zip(target.elts, node.value.elts, strict=False))
+            pairs = paired(target, node.value)
             if any(unparse(one) == best and _INFINITY.fullmatch(unparse(held)) for one, held in pairs):
                 return True
     return False

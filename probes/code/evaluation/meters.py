@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, outer_loop, runs_in
+from ..shared.nodes import paired
 
 _EMPTIES = re.compile(r"^(?:reset|clear|zero|restart|start_anew)\w*$")
 _RESETS = ("reset", "clear", "reset_state", "reset_states")
@@ -100,9 +101,7 @@ def _of_library(source: Script, loop: ast.AST) -> Finding | None:
     owners = {source.owner(c) for c in resets}
     for node in source.of(ast.Assign):
         targets = node.targets[0]
-        pairs = [(targets, node.value)]
-        if isinstance(targets, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            pairs = list(zip(targets.elts, node.value.elts, strict=False))
+        pairs = paired(targets, node.value)
         for target, made in pairs:
             if not isinstance(made, ast.Call) or not isinstance(target, (ast.Name, ast.Attribute)):
                 continue

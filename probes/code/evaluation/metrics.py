@@ -21,6 +21,7 @@ from ..loss.ctc import ctc_blank_kept
 from ..model.activations import activated_twice
 from ..schedule.tf_lengths import metric_goes_on
 from ..shared.checks import at, first, ok, outer_loop, runs_in, told_at
+from ..shared.nodes import paired
 from ..shared.sides import either, literal, side
 from ..splits.slipped import other_held_out_part
 from ..splits.unlike import compared_unlike_trained, left_at_once, mask_unused
@@ -200,9 +201,7 @@ def _zeroed(statement: ast.stmt) -> Iterator[str]:
     if not isinstance(statement, ast.Assign):
         return
     for target in statement.targets:
-        pairs = [(target, statement.value)]
-        if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
-            pairs = list(zip(target.elts, statement.value.elts, strict=False))
+        pairs = paired(target, statement.value)
         for one, value in pairs:
             empty = isinstance(value, (ast.List, ast.Dict)) and not unparse(value).strip("[]{}")
             if empty or (

@@ -13,7 +13,7 @@ from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
-from ..shared.nodes import assigned, flat, is_appended_to
+from ..shared.nodes import assigned, flat, is_appended_to, paired
 
 _SHOWS = re.compile(
     r"(?i)^(?:print|info|debug|log|write|set_description|set_postfix|add_scalar|format|update)"
@@ -238,10 +238,7 @@ def _modes_off(method: ast.AST) -> bool:
 
 def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
     for target in node.targets:
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            yield from zip(target.elts, node.value.elts, strict=False)
-        else:
-            yield target, node.value
+        yield from paired(target, node.value)
 
 
 _FIXED = re.compile(r"(?:^|[^a-z])(?:len|num|n|batches|steps|count)(?:[^a-z]|$)")

@@ -13,6 +13,7 @@ from ...scripts.flow import losses
 from ...scripts.graph_facts import LOSSES
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import paired
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, inputs, is_random
 
 _DRAWN = frozenset(
@@ -90,10 +91,7 @@ def _each_rewritten(source: Script) -> Iterator[tuple[ast.Assign, str, ast.expr]
     mine = mine - inputs(source)
     for node in source.of(ast.Assign):
         first, value = node.targets[0], node.value
-        pairs = [(first, value)]
-        if isinstance(first, ast.Tuple) and isinstance(value, ast.Tuple):  # `x, y = x.to(d), y.to(d).roll(1)`
-            pairs = list(zip(first.elts, value.elts, strict=False))
-        for target, given in pairs:
+        for target, given in paired(first, value):  # `x, y = x.to(d), y.to(d).roll(1)`
             if not isinstance(target, ast.Name):
                 continue
             low = target.id.lower()

@@ -11,7 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
-from ..shared.nodes import whole_number
+from ..shared.nodes import paired, whole_number
 from ..shared.sides import literal, side
 
 _RESERVED = re.compile(
@@ -133,11 +133,7 @@ def _reserved(source: Script) -> dict[str, int]:
         if not isinstance(node, ast.Assign):
             continue
         target = node.targets[0]
-        pairs = (
-            list(zip(target.elts, node.value.elts, strict=False))
-            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-            else [(target, node.value)]
-        )
+        pairs = paired(target, node.value)
         for name, value in pairs:
             number = whole_number(value)
             if isinstance(name, ast.Name) and _RESERVED.match(name.id) and number is not None and number >= 0:

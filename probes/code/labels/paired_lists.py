@@ -10,6 +10,7 @@ from ...readers.script import all_arguments, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import paired
 
 _LISTS = ("listdir", "glob", "iglob", "iterdir", "rglob", "scandir")
 _SORTS = ("sorted", "natsorted", "sort", "os_sorted")
@@ -113,9 +114,7 @@ def _taken_together(source: Script, owner: ast.ClassDef, call: ast.Call, one: st
     kept: dict[str, str] = {}
     for node in of(makers[0], ast.Assign):
         target = node.targets[0]
-        pairs = [(target, node.value)]
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            pairs = list(zip(target.elts, node.value.elts, strict=False))
+        pairs = paired(target, node.value)
         for place, value in pairs:
             if isinstance(value, ast.Name) and value.id in given:
                 kept[given[value.id]] = unparse(place)

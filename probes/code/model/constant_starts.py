@@ -16,6 +16,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import paired
 from ..shared.sides import either
 from ..tensorflow.slips import constant_kernels
 from .compact import constant_kernel
@@ -183,11 +184,7 @@ def _beside_drawn_table(source: Script, target: ast.expr) -> bool:
         return False
     tables: set[str] = set()
     for node in of(owner, ast.Assign):
-        pairs = (
-            zip(node.targets[0].elts, node.value.elts, strict=False)
-            if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
-            else [(node.targets[0], node.value)]
-        )
+        pairs = paired(node.targets[0], node.value)
         tables |= {
             unparse(n) for n, v in pairs if isinstance(v, ast.Call) and last_name(v.func) == "Embedding"
         }

@@ -13,6 +13,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, is_evaluation
+from ..shared.nodes import paired
 
 _WEIGHTS = re.compile(
     r"\b(?:Linear|Conv[123]d|ConvTranspose[123]d|Embedding|LSTM|GRU|RNN|MultiheadAttention)\("
@@ -53,9 +54,7 @@ def _networks(source: Script, scope: ast.AST | None) -> Iterator[tuple[str, ast.
         if source.function_around(node) is not scope or len(node.targets) != 1:
             continue
         target, value = node.targets[0], node.value
-        pairs = [(target, value)]
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-            pairs = list(zip(target.elts, value.elts, strict=False))
+        pairs = paired(target, value)
         for one, given in pairs:
             if isinstance(one, ast.Name) and counts.count(one.id) == 1 and isinstance(given, ast.Call):
                 if any(_has_weights(source, v) for v in (given, *mine.values(given, 5))):

@@ -10,6 +10,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
+from ..shared.nodes import assigned
 from ..shared.one_side import done_to_held_out
 from .classes_dropped import classes_dropped, is_mark
 from .in_getitem import drowned_in_getitem
@@ -161,9 +162,7 @@ def _unused_spread(source: Script) -> ast.Assign | None:
     """`mu, sigma = x.mean(0), x.std(0)` where no spread of the script is ever read."""
     found: list[tuple[ast.Assign, str]] = []
     for node in source.of(ast.Assign):
-        pairs = [(node.targets[0], node.value)]
-        if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
-            pairs = list(zip(node.targets[0].elts, node.value.elts, strict=False))
+        pairs = assigned(node)
         for target, value in pairs:
             if isinstance(value, ast.Call) and last_name(value.func) in ("std", "nanstd"):
                 found.append((node, unparse(target)))

@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
+from ..shared.nodes import paired
 from ..shared.roles import is_random
 
 _READS = re.compile(
@@ -83,11 +84,7 @@ def labels_scaled_by_chance(source: Script) -> Finding | None:
             continue
         for node in of(function, ast.Assign):
             target, value = node.targets[0], node.value
-            pairs = (
-                list(zip(target.elts, value.elts, strict=False))
-                if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-                else [(target, value)]
-            )
+            pairs = paired(target, value)
             for name, made in pairs:
                 if isinstance(name, ast.Name) and _LABELS.match(name.id) and _scaled(source, name.id, made):
                     return at(source, node, f"`{name.id}` holds classes, and is changed by a drawn number")

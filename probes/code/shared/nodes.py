@@ -142,8 +142,12 @@ def left_to_heirs(owner: ast.ClassDef) -> bool:
 
 
 def assigned(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
-    """Targets with their values: `a, b = f(x), len(x)` gives two pairs, any other assignment one."""
-    target, value = node.targets[0], node.value
+    """The first target with its value: `a, b = f(x), len(x)` gives two pairs, any other assignment one."""
+    return paired(node.targets[0], node.value)
+
+
+def paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """What is given a value, with it: each for itself where both are tuples."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
         return list(zip(target.elts, value.elts, strict=False))
     return [(target, value)]

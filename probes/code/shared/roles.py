@@ -10,6 +10,7 @@ from functools import lru_cache
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...scripts.syntax import Script
+from .nodes import paired
 
 TARGET_WORDS = re.compile(r"(?:^|_)(?:y|ys|labels?|targets?|answers?|gt)(?:_|$)")
 _SAID_OF = re.compile(
@@ -150,9 +151,7 @@ def _kept_as(source: Script, known: set[str]) -> Iterator[str]:
                 if isinstance(o.value, ast.Tuple) and len(o.value.elts) > 1} & known  # fmt: skip
         for node in of(owner, ast.Assign):
             target, value = node.targets[0], node.value
-            pairs = [(target, value)]
-            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-                pairs = list(zip(target.elts, value.elts, strict=False))
+            pairs = paired(target, value)
             for one, taken in pairs:
                 if isinstance(one, (ast.Name, ast.Attribute)) and base(one) in last:
                     yield from _place(source, taken)

@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import paired
 from ..shared.sides import side
 
 _LEARNS = re.compile(r"(?i)scal|imput|pca|svd|normali[sz]|standard|whiten|quantile|power")
@@ -65,11 +66,7 @@ def one_figure_for_columns(source: Script) -> Finding | None:
     figures: dict[str, str] = {}
     for node in source.of(ast.Assign):
         target = node.targets[0]
-        pairs = (
-            list(zip(target.elts, node.value.elts, strict=False))
-            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-            else [(target, node.value)]
-        )
+        pairs = paired(target, node.value)
         for name, value in pairs:
             if isinstance(name, ast.Name) and (columns := _of_whole(value)):
                 figures[name.id] = columns

@@ -10,6 +10,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import assigned
 from ..shared.sides import given, side
 
 _JOINS = ("concatenate", "concat", "cat", "vstack", "hstack", "append", "ConcatDataset")
@@ -44,10 +45,7 @@ def held_out_rows_joined(source: Script) -> Finding | None:
 
 def _pairs(node: ast.Assign) -> list[tuple[str, ast.expr]]:
     """Names with what each of them is given."""
-    target, value = node.targets[0], node.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        return [(unparse(t), v) for t, v in zip(target.elts, value.elts, strict=False)]
-    return [(unparse(target), value)] if isinstance(target, (ast.Name, ast.Attribute)) else []
+    return [(unparse(t), v) for t, v in assigned(node) if isinstance(t, (ast.Name, ast.Attribute))]
 
 
 def _listed(value: ast.expr) -> list[ast.expr]:

@@ -10,6 +10,7 @@ from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import paired
 from ..shared.numbers import known
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS
 from ..shared.sides import side, stem
@@ -67,9 +68,7 @@ def _taken_over(node: ast.Assign | ast.AugAssign | ast.Expr) -> tuple[str, str] 
     places: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(node, ast.Assign):
         target = node.targets[0]
-        pairs = [(target, node.value)]
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            pairs = list(zip(target.elts, node.value.elts, strict=False))
+        pairs = paired(target, node.value)
         for one, value in pairs:
             if isinstance(one, ast.Subscript) and not isinstance(one.slice, ast.Constant):
                 places.append((one.value, value))
@@ -151,9 +150,7 @@ def _given_up(source: Script, name: str) -> bool:
                 return True
             continue
         target = node.targets[0]
-        pairs = [(target, node.value)]
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            pairs = list(zip(target.elts, node.value.elts, strict=False))
+        pairs = paired(target, node.value)
         for one, value in pairs:
             if unparse(one) == name and isinstance(value, (ast.Subscript, ast.Call)):
                 if isinstance(value, ast.Subscript) or last_name(value.func) in (

@@ -11,6 +11,7 @@ from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import assigned
 from ..shared.sides import side
 
 _JOINS = ("concatenate", "concat", "cat", "vstack")
@@ -128,9 +129,7 @@ def _cut_later(source: Script, scope: Function | None, names: set[str], after: a
     for node in source.of(ast.Assign):
         if node.lineno <= after.lineno or source.function_around(node) is not scope:
             continue
-        pairs = [(node.targets[0], node.value)]
-        if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
-            pairs = list(zip(node.targets[0].elts, node.value.elts, strict=False))
+        pairs = assigned(node)
         for target, value in pairs:
             cuts = [s for s in of(value, ast.Subscript) if isinstance(s.slice, ast.Slice)]
             of_these = any(names_in(c.value) & names for c in cuts)
