@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from ..scripts.operators import ARITHMETIC, BITS, COMPARISONS, Operation
 from ..scripts.syntax import Script
 from . import sizes
 from .arrays import Tensor, plain
@@ -23,26 +24,9 @@ from .things import Back, Break, Continue, Dotted, Kind, Method, Names, Object, 
 
 STEPS = 40_000  # of one call; a loop over the pixels of all pictures takes a tenth
 ODD = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
-_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.MatMult: operator.matmul,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.Pow: operator.pow,
-}
-_TESTS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
+_OPERATORS: Mapping[type, Operation] = {**ARITHMETIC, **BITS, ast.MatMult: operator.matmul}
+_TESTS: Mapping[type, Operation] = {
+    **COMPARISONS,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
     ast.In: lambda a, b: a in b,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 import re
 from collections.abc import Callable, Mapping
 
 from ..readers.script import keyword, last_name
+from ..scripts.operators import ARITHMETIC, COMPARISONS
 from .side import Side
 
 BATCHES = 50.0  # in an epoch, where only the data tell
@@ -35,21 +35,7 @@ _MATH: Mapping[str, Callable[..., float]] = {
     "float": float,
     "round": round,
 }
-_OPERATORS: Mapping[type, Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
+_OPERATORS: Mapping[type, Callable[[float, float], float]] = {**ARITHMETIC, **COMPARISONS}
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..scripts.bounds import MOST_ITEMS, is_small, is_small_nest
+from ..scripts.operators import COMPARISONS
 from ..scripts.syntax import Script
 from .journal import Event, Journal
 from .values import (
@@ -47,14 +48,6 @@ _TWO: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.BitXor: ("xor", operator.xor),
     ast.LShift: ("lshift", operator.lshift),
     ast.RShift: ("rshift", operator.rshift),
-}
-_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
 }
 ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError)
 
@@ -351,12 +344,12 @@ class Expressions:
             inside = self.inside(left, right)
             return Maybe((left, right)) if inside is None else inside == isinstance(op, ast.In)
         if isinstance(left, Tensor) or isinstance(right, Tensor):
-            return self.compared_tensors(op, left, right, _COMPARED[type(op)])
+            return self.compared_tensors(op, left, right, COMPARISONS[type(op)])
         plain = (*PLAIN, list, tuple, dict, set, range)
         if isinstance(left, plain) and isinstance(right, plain):
             if not (is_small_nest(left) or is_small_nest(right)):
                 return Maybe((left, right))
-            return bool(_COMPARED[type(op)](left, right))
+            return bool(COMPARISONS[type(op)](left, right))
         if isinstance(op, (ast.Eq, ast.NotEq)) and not isinstance(left, Unknown) and left is right:
             return isinstance(op, ast.Eq)
         return Maybe((left, right))

@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
+from ..shared.nodes import whole_number
 
 _MOVES = (
     "transpose",
@@ -140,16 +141,8 @@ def _is_chances(node: ast.expr) -> bool:
 def _axis(call: ast.expr) -> int | None:
     if not isinstance(call, ast.Call):
         return None
-    given = keyword(call, "dim")
-    if given is None:
-        method = isinstance(call.func, ast.Attribute) and not _library(call.func.value)
-        place = 0 if method else 1
-        given = argument(call, position=place)
-    try:
-        value = ast.literal_eval(given) if given is not None else None
-    except ValueError:
-        return None
-    return value if isinstance(value, int) else None
+    method = isinstance(call.func, ast.Attribute) and not _library(call.func.value)
+    return whole_number(argument(call, "dim", position=0 if method else 1))
 
 
 def ctc_lengths_padded(source: Script) -> Finding | None:

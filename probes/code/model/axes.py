@@ -17,6 +17,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..samples.by_side import picture_reshaped, planes_taken_for_pixels
 from ..shared.checks import at, first
+from ..shared.nodes import whole_number
 from .compact import kept_under
 
 Layout = tuple[str, ...]  # names of axes, the slowest first; an axis of two that were joined stands as both
@@ -236,7 +237,7 @@ def _after(call: ast.Call, layout: Layout) -> Layout | None:
         return layout
     if name in _RESHAPES:
         return _shape_of(call.args)
-    places = [_integer(a) for a in _one_list(call.args)]
+    places = [whole_number(a) for a in _one_list(call.args)]
     if name == "unsqueeze" or None in places:
         return None
     order = [p % len(layout) for p in places if p is not None and -len(layout) <= p < len(layout)]
@@ -252,14 +253,6 @@ def _after(call: ast.Call, layout: Layout) -> Layout | None:
 
 def _one_list(args: list[ast.expr]) -> list[ast.expr]:
     return list(args[0].elts) if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)) else args
-
-
-def _integer(node: ast.expr) -> int | None:
-    try:
-        value = ast.literal_eval(node)
-    except ValueError:
-        return None
-    return value if isinstance(value, int) else None
 
 
 def _shape_of(args: list[ast.expr], before: Layout = ()) -> Layout | None:
@@ -337,7 +330,7 @@ def _axis(call: ast.Call) -> int | None:
     if given is None:
         rest = call.args[1:] if library or isinstance(call.func, ast.Name) else call.args
         given = rest[0] if len(rest) == 1 else None
-    return _integer(given) if given is not None else None
+    return whole_number(given) if given is not None else None
 
 
 def _names_of(function: Function, node: ast.Call) -> set[str]:

@@ -13,7 +13,7 @@ from ...scripts.flow import Flow, flow, losses
 from ...scripts.syntax import Function, Script, outermost_call
 from ..loss.outputs import last_layer_cut
 from ..shared.checks import at, first, ok
-from ..shared.nodes import not_in_training
+from ..shared.nodes import not_in_training, whole_number
 from ..shared.sides import either
 from .attention import (
     dots_scaled_up,
@@ -315,15 +315,7 @@ def _competes(source: Script, function: Function) -> bool:
 
 
 def _axis_of(call: ast.Call) -> int | None:
-    given = keyword(call, "dim") or keyword(call, "axis")
-    if given is None:
-        place = 0 if _is_method(call) else 1
-        given = argument(call, position=place)
-    try:
-        value = ast.literal_eval(given) if given is not None else None
-    except ValueError:
-        return None
-    return value if isinstance(value, int) else None
+    return whole_number(argument(call, "dim", "axis", position=0 if _is_method(call) else 1))
 
 
 def _takes_batches(source: Script) -> bool:

@@ -15,10 +15,11 @@ from typing import Protocol
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...scripts.flow import flow
+from ...scripts.operators import COMPARISONS
 from ...scripts.syntax import Script
 from .checks import extractor
 from .nodes import is_negative
-from .row_sets import ALL, ROUNDS, ROWS, TESTS, Rows, index, joined, worked_out
+from .row_sets import ALL, ROUNDS, ROWS, Rows, index, joined, worked_out
 
 Known = Rows | float | ast.Lambda | None
 Env = Mapping[tuple[ast.AST, str], Known]
@@ -109,7 +110,7 @@ def _compared(reader: Asked, test: ast.Compare, held: Rows | None, env: Env, dep
         value = float(zlib.crc32(unparse(right).encode()) % ROWS)
     if value is None or not 0 <= value < ROWS:
         return None
-    holds = TESTS.get(type(op))
+    holds = COMPARISONS.get(type(op))
     if holds is None:
         return None
     bound = value if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) else float(int(value))

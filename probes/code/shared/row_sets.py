@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import operator
 import re
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ...readers._tree import unparse
@@ -75,16 +74,6 @@ class Rows:
     def whole(self) -> bool:
         """All rows of the table."""
         return len(self.rows) == ROWS
-
-
-TESTS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 
 
 def worked_out(op: ast.operator, left: float | None, right: float | None) -> float | None:

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Iterator
 
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
+from ...scripts.operators import COMPARISONS
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.nodes import whole_number
 from ..shared.sides import given, literal, side
-
-_TESTS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
 
 
 def folds_meet(source: Script) -> Finding | None:
@@ -43,10 +34,10 @@ def _conditions(value: ast.expr) -> Iterator[tuple[str, Callable[[int], bool]]]:
     """`table[table["fold"] < 8]` anywhere in a value: what is compared, and the test on whole numbers."""
     for node in of(value, ast.Subscript):
         test = node.slice
-        if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _TESTS:
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in COMPARISONS:
             bound = whole_number(test.comparators[0])
             if bound is not None and 0 <= bound <= 100:
-                compare = _TESTS[type(test.ops[0])]
+                compare = COMPARISONS[type(test.ops[0])]
                 yield unparse(test.left), lambda n, f=compare, b=bound: f(n, b)  # type: ignore[misc]
         elif isinstance(test, ast.Call) and last_name(test.func) == "isin" and test.args:
             listed = test.args[0]
