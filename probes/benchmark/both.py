@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -133,6 +133,13 @@ def told_sides(found: Both) -> str:
     return f"{says(found[0])}, in the benchmark {says(found[1])}"
 
 
+def judged_sides(found: Both, differs: bool) -> Finding:
+    """What both sides say of one setting, and whether the run differs in the way that is looked for."""
+    tell = present if differs else absent
+    value, threshold = (scalar_of(c) for c in found)
+    return tell(told_sides(found), value=value, threshold=threshold, where=where_told(found))
+
+
 def ratio_of(view: View, key: str, ratio: float, up: bool) -> Finding:
     """Whether the run's number is `ratio` times the benchmark's; with `up` false the other way round."""
     found = both_rates(view) if key == "learning_rate" else both(view, key)
@@ -141,12 +148,7 @@ def ratio_of(view: View, key: str, ratio: float, up: bool) -> Finding:
         return missing(view, key)
     mine, theirs = values if up else values[::-1]
     differs = mine > theirs * ratio if theirs > 0 else mine > 0 and theirs == 0
-    rest: dict[str, Any] = {
-        "value": scalar_of(found[0]),
-        "threshold": scalar_of(found[1]),
-        "where": where_told(found),
-    }
-    return present(told_sides(found), **rest) if differs else absent(told_sides(found), **rest)
+    return judged_sides(found, differs)
 
 
 def shared_recipe(view: View) -> list[tuple[str, Both]]:

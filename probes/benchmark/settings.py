@@ -25,6 +25,7 @@ from .both import (
     both_numbers,
     both_rates,
     equal,
+    judged_sides,
     missing,
     ratio_of,
     say_apart,
@@ -251,13 +252,8 @@ def _clipping(view: View, ratio: float, weaker: bool) -> Finding:
         return missing(view, "max_grad_norm")
     found, mine, theirs = clip
     large, small = (mine, theirs) if weaker else (theirs, mine)
-    rest: dict[str, Any] = {
-        "value": scalar_of(found[0]),
-        "threshold": scalar_of(found[1]),
-        "where": where_told(found),
-    }
     differs = large >= ratio * small and large != small
-    return present(told_sides(found), **rest) if differs else absent(told_sides(found), **rest)
+    return judged_sides(found, differs)
 
 
 def _no_more_updates(view: View, slack: float = 1.1) -> str | None:
@@ -309,13 +305,8 @@ def _formats(view: View, full: int) -> Finding:
     if found is None:
         return missing(view, "precision")
     half = [str(c.value) in HALF for c in found]
-    rest: dict[str, Any] = {
-        "value": scalar_of(found[0]),
-        "threshold": scalar_of(found[1]),
-        "where": where_told(found),
-    }
     differs = not half[full] and half[1 - full]
-    return present(told_sides(found), **rest) if differs else absent(told_sides(found), **rest)
+    return judged_sides(found, differs)
 
 
 @probe("benchmark")
@@ -337,12 +328,7 @@ def pretrained_differs(view: View) -> Finding:
     if found is None:
         return missing(view, "pretrained")
     differs = found[1].value not in (None, False) and found[0].value in (None, False)
-    rest: dict[str, Any] = {
-        "value": scalar_of(found[0]),
-        "threshold": scalar_of(found[1]),
-        "where": where_told(found),
-    }
-    return present(told_sides(found), **rest) if differs else absent(told_sides(found), **rest)
+    return judged_sides(found, differs)
 
 
 def versions_of(run: Run) -> dict[str, str]:
