@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ..readers._tree import of, unparse, walk
-from ..readers.script import argument, last_name
+from ..readers.script import argument, last_name, receiver
 from .side import Side, Told
 from .worked import same_loss
 
@@ -389,7 +389,7 @@ def averages_by_hand(side: Side) -> bool:
 
 def _blends(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
-        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        inner = receiver(node)
         scaled = isinstance(inner, ast.Call) and last_name(inner.func) in ("mul_", "mul")
         return last_name(node.func) in ("lerp_", "lerp") or (
             scaled and last_name(node.func) in ("add_", "add")

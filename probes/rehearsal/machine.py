@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..readers._tree import unparse
-from ..readers.script import last_name
+from ..readers.script import last_name, receiver
 from ..script_diff.vocabulary import word_set
 from ..scripts.syntax import Script
 from . import worlds
@@ -466,7 +466,7 @@ class Machine(Objects):
 
     def _kept_in_a_table(self, held: Any, node: ast.Call) -> None:
         """Figures of a line: `w.writerow([epoch, val])`, `rows.append({"val": v})`, `h["val"].append(v)`."""
-        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        owner = receiver(node)
         if isinstance(held, dict):
             for label, figure in held.items():
                 self._tell_figure(str(label), figure, node)

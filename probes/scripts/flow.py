@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ..readers._tree import below, of, unparse
-from ..readers.script import LOSSES, argument, last_name
+from ..readers.script import LOSSES, argument, last_name, receiver
 from .asked import answers
 from .branches import never_together
 from .callables import entry_of, runs
@@ -294,7 +294,7 @@ class Flow:
                 return found  # `train(model, loader)` of the script gives back what it likes
             if found is None and last_name(node.func) in _WRAPS:
                 inner = node.args[0] if node.args and not isinstance(node.func, ast.Attribute) else None
-                inner = inner or (node.func.value if isinstance(node.func, ast.Attribute) else None)
+                inner = inner or receiver(node)
                 held = self.made(inner, depth - 1) if inner is not None else None
                 if held is None and node.args and last_name(node.func) == "auto_mixed_precision":
                     return self.made(node.args[0], depth - 1)  # `amp.auto_mixed_precision(net, "O2")`

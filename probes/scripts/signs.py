@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..readers.script import last_name
+from ..readers.script import last_name, receiver
 from .flow import MAX_DEPTH, MAX_VISITED, Flow, flow, losses
 from .syntax import Script
 
@@ -75,7 +75,7 @@ _KEEPS_SIGN = frozenset(
 
 
 def _operand(call: ast.Call) -> ast.expr:
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     library = isinstance(owner, ast.Name) and owner.id in (
         "torch",
         "F",

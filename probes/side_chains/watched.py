@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..readers._tree import below, names_in, of
-from ..readers.script import last_name
+from ..readers.script import last_name, receiver
 from ..script_diff.vocabulary import word_set
 from ..scripts.syntax import Script
 from .evaluate import Evaluator
@@ -228,7 +228,7 @@ class Watch(Evaluator):
 
     def _grown(self, node: ast.expr, inner: ast.Call, env: Env) -> None:
         """`groups.setdefault(kind, []).append(row)`."""
-        target = inner.func.value if isinstance(inner.func, ast.Attribute) else None
+        target = receiver(inner)
         if isinstance(target, (ast.Name, ast.Attribute)) and isinstance(node, ast.Call) and node.args:
             listed = self.make("list_of", node, (self.of(node.args[0], env),))
             parts = (self.of(target, env), self.of(inner.args[0], env), listed)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from ...by_role.side import Side
 from ...readers._tree import names_in, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...script_diff.edit import Edit
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -56,7 +56,7 @@ def _target(call: ast.Call) -> ast.expr | None:
     """What is filled: the first argument of a function, the owner of a method."""
     if call.args and unparse(call.func).startswith(("nn.init.", "init.", "torch.nn.init.")):
         return call.args[0]
-    return call.func.value if isinstance(call.func, ast.Attribute) else None
+    return receiver(call)
 
 
 def _freezing_is_right(source: Script, line: int | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ...by_role.side import Side
 from ...readers._tree import of
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...script_diff.edit import Edit
 from ..shared.nodes import is_false
 
@@ -45,7 +45,7 @@ def _is_off(call: ast.Call) -> bool:
 def _asks(side: Side, switch: ast.Call) -> bool:
     """Whether the function around a switch calls the network that is switched, below it."""
     function = side.source.function_around(switch)
-    owner = switch.func.value if isinstance(switch.func, ast.Attribute) else None
+    owner = receiver(switch)
     if function is None or owner is None:
         return False
     name = ast.dump(owner)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
@@ -172,7 +172,7 @@ def _softmax_bare(source: Script) -> Finding | None:
 
 def _summed(call: ast.Call) -> str:
     """What is summed: `x` of `x.sum(-1)` and of `torch.sum(x, -1)`."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     library = isinstance(owner, ast.Name) and owner.id in ("torch", "np", "tf", "ops", "jnp", "mnp")
     if owner is not None and not library:
         return unparse(owner)
@@ -181,7 +181,7 @@ def _summed(call: ast.Call) -> str:
 
 def _kept_small(mine: Flow, call: ast.Call) -> bool:
     """The argument of exp is a difference, negated, or bounded from above."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     library = isinstance(owner, ast.Name) and owner.id in ("torch", "np", "tf", "ops", "jnp", "mnp", "math")
     argument = call.args[0] if call.args and (owner is None or library) else owner
     if argument is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from .world_parts import KEEPS, LIBRARY, MODEL, by_name, in_batches, is_empty, is_square, row_and_column
@@ -98,7 +98,7 @@ def kind_of(source: Script, node: ast.expr, depth: int = 10) -> str | None:
     if depth <= 0:
         return None
     if isinstance(node, ast.Call):
-        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        owner = receiver(node)
         if last_name(node.func) == "confusion_matrix" or is_square(node):
             return "table"
         if asks_model(node):

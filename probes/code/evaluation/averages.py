@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, any_of, probe
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -229,7 +229,7 @@ def _addend(source: Script, function: Function, value: ast.expr, depth: int = 3)
     if not isinstance(value, ast.Call):
         return None
     name = last_name(value.func)
-    owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+    owner = receiver(value)
     if name in ("item", "float", "int", "cpu", "detach", "numpy", "asnumpy", "tolist"):
         inner = owner if isinstance(value.func, ast.Attribute) else argument(value, position=0)
         return _addend(source, function, inner, depth) if inner is not None else None

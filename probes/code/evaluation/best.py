@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow, returns
@@ -360,7 +360,7 @@ def _kept_by_reference(source: Script) -> Finding | None:
             plain = isinstance(inner.value, ast.Name)
             inner = inner.generators[0].iter if plain else inner
         if isinstance(inner, ast.Call) and last_name(inner.func) in ("items", "dict", "copy", "OrderedDict"):
-            owner = inner.func.value if isinstance(inner.func, ast.Attribute) else None
+            owner = receiver(inner)
             given_ = inner.args[0] if inner.args and last_name(inner.func) != "copy" else None
             if last_name(inner.func) in ("items", "copy") and owner is not None and not inner.args:
                 given_ = owner

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at
@@ -45,7 +45,7 @@ def other_file_scored(sources: Sequence[Script]) -> Finding | None:
 
 def _of_weights(call: ast.Call) -> bool:
     """What may read weights: not the loading of tables or settings."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     return not (
         isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "json", "yaml", "pickle", "joblib")
     )

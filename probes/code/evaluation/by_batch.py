@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TypeGuard
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
@@ -145,7 +145,7 @@ def _moved_down(source: Script, call: ast.Call, loop: ast.For, cut: ast.expr) ->
         if last_name(c.func) in ("bincount", "update", "confusion_matrix", "histogram2d")
     )
     losses = [c for c in of(scope, ast.Call) if re.search(r"(?i)cross_?entropy|crit|loss", last_name(c.func))]
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     same = unparse(owner.value) if isinstance(owner, ast.Subscript) else ""
     whole = any(
         same

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -148,7 +148,7 @@ def _live(value: ast.expr) -> ast.expr | None:
     if not isinstance(value, ast.Call):
         return None
     name = last_name(value.func)
-    owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+    owner = receiver(value)
     if name == "state_dict" and not value.args:
         return owner
     if name == "detach" and isinstance(owner, ast.Attribute) and owner.attr == "weight":

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_bound, names_in, of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import takes_gradients
@@ -153,7 +153,7 @@ def _shares_of_all(function: ast.FunctionDef) -> ast.AST | None:
         if times[n.id] == 1
     }
     for call in of(function, ast.Call):
-        about = call.func.value if isinstance(call.func, ast.Attribute) else None
+        about = receiver(call)
         if last_name(call.func) != "mean":
             continue
         if isinstance(about, ast.Name) and about.id in ("np", "numpy", "torch"):

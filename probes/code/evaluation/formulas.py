@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -53,7 +53,7 @@ def _without_floor(node: ast.expr) -> ast.expr:
     """`max(1, a + b)`, `(a + b).clamp(min=1)` -> `a + b`"""
     if isinstance(node, ast.Call) and last_name(node.func) in ("max", "maximum", "clamp", "clip"):
         parts = [a for a in node.args if not isinstance(a, ast.Constant)]
-        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        owner = receiver(node)
         if isinstance(owner, ast.BinOp):
             return owner
         return parts[0] if parts else node
@@ -281,7 +281,7 @@ _HIGHER = re.compile(
 def score_minimised(source: Script) -> Finding | None:
     """What is minimised is a score of which more is better, with no minus and nothing it is taken off."""
     for call in source.backwards:
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         for _ in range(6):
             if isinstance(owner, ast.Call) and last_name(owner.func) == "scale" and owner.args:
                 owner = owner.args[0]
@@ -291,7 +291,7 @@ def score_minimised(source: Script) -> Finding | None:
                 "squeeze",
                 "backward",
             ):
-                owner = owner.func.value if isinstance(owner.func, ast.Attribute) else None
+                owner = receiver(owner)
             elif isinstance(owner, ast.Name) and (found := flow(source).given(owner)) is not None:
                 owner = found.value if not found.places else None
             else:

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
@@ -58,7 +58,7 @@ def metric_keeps_one_batch(source: Script) -> Finding | None:
             if not isinstance(function, ast.FunctionDef) or function.name != "update_state":
                 continue
             for call in of(function, ast.Call):
-                weight = call.func.value if isinstance(call.func, ast.Attribute) else None
+                weight = receiver(call)
                 if last_name(call.func) != "assign" or weight is None or not call.args:
                     continue
                 held, given = unparse(weight), unparse(call.args[0])

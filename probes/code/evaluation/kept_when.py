@@ -7,7 +7,7 @@ import re
 from fnmatch import fnmatchcase
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -67,7 +67,7 @@ def fresh_network_kept(source: Script) -> Finding | None:
         value = call.args[0]
         if not isinstance(value, ast.Call) or last_name(value.func) != "state_dict":
             continue
-        made = value.func.value if isinstance(value.func, ast.Attribute) else None
+        made = receiver(value)
         if not isinstance(made, ast.Call):
             continue
         if last_name(made.func) in {m.name for m in source.models} and source.backwards:

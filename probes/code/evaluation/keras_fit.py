@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -73,7 +73,7 @@ def share_of_other_axis(source: Script) -> Finding | None:
         for call in of(lower, ast.Call):
             if last_name(call.func) not in ("sum", "reduce_sum"):
                 continue
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            owner = receiver(call)
             library = owner is None or unparse(owner) in ("np", "tf", "tf.math", "torch")
             matrix = call.args[0] if library and call.args else owner
             rest = call.args[1:] if library else call.args

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...scripts.flow import Places, flow
 from ...scripts.syntax import Script
 from ..shared.nodes import is_true
@@ -87,7 +87,7 @@ def _of_call(
 ) -> set[str] | None:
     """The kinds of what a call gives, None for a function of the script or of another package."""
     name = last_name(call.func)
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     plain = isinstance(owner, (ast.Name, ast.Attribute))  # `torch.sigmoid(z).cpu()` is a method of a value
     library = owner is None or (plain and _LIBRARY.match(unparse(owner).split(".")[0]) is not None)
     mine = flow(source).called(call) if name not in _NEUTRAL else []

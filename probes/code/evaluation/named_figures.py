@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
@@ -104,7 +104,7 @@ def _root_of_each(value: ast.expr) -> bool:
     """`np.sqrt((p - t) ** 2).mean()`, `np.mean(np.sqrt((p - t) ** 2))`."""
     if not isinstance(value, ast.Call) or last_name(value.func) != "mean":
         return False
-    owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+    owner = receiver(value)
     inner = value.args[0] if value.args and not isinstance(owner, ast.Call) else owner
     if not isinstance(inner, ast.Call) or last_name(inner.func) != "sqrt" or not inner.args:
         return False
@@ -184,7 +184,7 @@ def _floorless(node: ast.expr) -> ast.expr:
         "clip",
         "clamp_min",
     ):
-        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        owner = receiver(node)
         if isinstance(owner, ast.BinOp):
             return owner
         parts = [a for a in node.args if isinstance(a, ast.BinOp)]
@@ -278,7 +278,7 @@ def _share_of_cells(source: Script) -> Finding | None:
             continue
         counted = below.value if isinstance(below, ast.Attribute) and below.attr == "size" else None
         if isinstance(below, ast.Call) and last_name(below.func) in ("numel", "nelement"):
-            counted = below.func.value if isinstance(below.func, ast.Attribute) else None
+            counted = receiver(below)
         if counted is None:
             continue
         above, name = unparse(node.left), re.escape(unparse(counted))

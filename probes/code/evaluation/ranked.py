@@ -11,7 +11,7 @@ import re
 
 from ...by_hand.promises import kind_of
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -230,7 +230,7 @@ def _by_score(call: ast.Call) -> bool:
         return isinstance(body, (ast.Subscript, ast.Attribute)) and not isinstance(body, ast.UnaryOp)
     if key is not None:
         return False
-    given = call.args[0] if call.args else (call.func.value if isinstance(call.func, ast.Attribute) else None)
+    given = call.args[0] if call.args else receiver(call)
     return (
         last_name(call.func) == "argsort"
         and given is not None

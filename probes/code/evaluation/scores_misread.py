@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -91,7 +91,7 @@ def _cancelling(source: Script) -> Finding | None:
     """`error = (predicted - truth).mean()`: too high and too low cancel each other."""
     for call in source.named("mean", "reduce_mean", "average"):
         given = argument(call, position=0)
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         if isinstance(owner, ast.BinOp):
             given = owner
         if not (isinstance(given, ast.BinOp) and isinstance(given.op, ast.Sub)):

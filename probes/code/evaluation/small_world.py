@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..shared.checks import gone_over
@@ -202,7 +202,7 @@ class World:
 
     def _call(self, node: ast.Call, batch: int | None, depth: int) -> Any:
         name, given = last_name(node.func), list(node.args)
-        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        owner = receiver(node)
         if name == "len" and len(given) == 1:
             return self._length(given[0], batch, depth)
         made = flow(self.source).called(node)

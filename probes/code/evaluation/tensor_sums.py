@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ...readers._tree import names_bound, names_in, of, unparse, walk
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -191,7 +191,7 @@ def _called_again(source: Script, function: Function) -> bool:
 def padding_in_divisor(source: Script) -> Finding | None:
     """`hits += ((guess == tags) & known).sum()` beside `seen += known.numel()` of a mask `known`."""
     for call in source.named("numel", "size"):
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         if last_name(call.func) != "numel" or not isinstance(owner, ast.Name):
             continue
         scope = source.function_around(call)

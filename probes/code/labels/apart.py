@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...script_diff.vocabulary import word_set
 from ...scripts.flow import flow
@@ -154,7 +154,7 @@ def _name(node: ast.expr) -> str:
     """The name under what only turns a value into another type, or takes a range of it."""
     for _ in range(8):
         if isinstance(node, ast.Call):
-            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            owner = receiver(node)
             if last_name(node.func) not in _PLAIN:
                 return ""
             node = node.args[0] if node.args and not isinstance(owner, ast.Call) else owner or node
@@ -221,7 +221,7 @@ def _turn(source: Script, node: ast.expr, name: str) -> tuple[str, bool] | None:
             node = node.value
         elif isinstance(node, ast.Call):
             called = last_name(node.func)
-            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            owner = receiver(node)
             args = [a for a in node.args if unparse(a) == name]
             if (
                 called in _ORDERS

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import all_arguments, argument, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import losses
 from ...scripts.syntax import Script
@@ -125,7 +125,7 @@ def written_over(source: Script, call: ast.Call, values: set[int]) -> bool:
 
 def _own(source: Script, call: ast.Call) -> bool:
     """`self.pad(ids)`, `pad(ids)`: a method or function of the script itself, not the library's."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     if owner is not None and unparse(owner) not in ("self", "cls", *source.classes):
         return False
     name = last_name(call.func)

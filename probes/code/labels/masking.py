@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -101,7 +101,7 @@ def _asked_after_filling(source: Script) -> Finding | None:
             "float",
             "reset_index",
         ):
-            value = value.func.value if isinstance(value.func, ast.Attribute) else None
+            value = receiver(value)
         if not isinstance(value, ast.Call) or source.function_around(call) is not source.function_around(
             value
         ):
@@ -185,7 +185,7 @@ def _copies_ids(source: Script, value: ast.expr) -> bool:
     """`input_ids.clone()`, `batch["input_ids"].copy()`, by way of names."""
     for end in [value, *flow(source).values(value, 4)]:
         if isinstance(end, ast.Call) and last_name(end.func) in ("clone", "copy", "deepcopy"):
-            owner = end.func.value if isinstance(end.func, ast.Attribute) else None
+            owner = receiver(end)
             made = end.args[0] if end.args else owner
             if made is not None and re.search(r"input_ids['\"\]]*$", unparse(made)):
                 return True

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
@@ -191,7 +191,7 @@ def numbered_in_turn(function: Function) -> ast.AST | None:
         if not names_in(loop.iter) & parameters:
             continue
         for call in of(loop, ast.Call):
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            owner = receiver(call)
             name = owner.id if isinstance(owner, ast.Name) else ""
             numbers = last_name(call.func) == "setdefault" and len(call.args) == 2
             if numbers and unparse(call.args[1]) == f"len({name})" and name in empty - given:

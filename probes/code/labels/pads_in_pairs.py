@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.learning import takes_gradients
@@ -47,7 +47,7 @@ def padded_pairs_count(source: Script) -> Finding | None:
     if not filled:
         return None
     for call in source.named("mean"):
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         if owner is None or call.args or keyword(call, "dim") is not None:
             continue
         if any(last_name(c.func) in ("logsigmoid", "softplus") for c in of(owner, ast.Call)):

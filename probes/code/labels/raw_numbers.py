@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -54,7 +54,7 @@ def _numbered(source: Script) -> tuple[dict[str, ast.Assign], set[str]]:
             value = value.func.value if isinstance(value.func, ast.Attribute) else value
         if not isinstance(value, ast.Call) or last_name(value.func) != "map" or len(value.args) != 1:
             continue
-        owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+        owner = receiver(value)
         column = _named(owner) if owner is not None else ""
         made = [value.args[0], *flow(source).values(value.args[0], 3)]
         numbers = any(isinstance(m, ast.DictComp) and "enumerate(" in unparse(m) for m in made)

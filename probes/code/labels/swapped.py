@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
@@ -126,7 +126,7 @@ def field_moved(source: Script) -> Finding | None:
 
 def _moved_by(call: ast.Call) -> ast.expr | None:
     """What is moved: `np.roll(y, 1)`, `y.flip(0)`, `frame["y"].sample(frac=1)`."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     plain = isinstance(owner, ast.Name) and (
         owner.id in ("np", "torch", "random", "jnp") or "rng" in owner.id
     )

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -72,7 +72,7 @@ def _gap(source: Script, test: ast.expr, depth: int = 3) -> tuple[str, bool] | N
         return _gap(source, given.value, depth - 1)
     if isinstance(test, ast.Call):
         name = last_name(test.func)
-        owner = test.func.value if isinstance(test.func, ast.Attribute) else None
+        owner = receiver(test)
         asked = test.args[0] if test.args else owner
         if name == "logical_not" and asked is not None:
             inner = _gap(source, asked, depth - 1)
@@ -250,7 +250,7 @@ def _known(source: Script, mask: ast.expr, depth: int = 4) -> bool | None:
         return _known(source, given[0].value, depth - 1)
     if isinstance(mask, ast.Call):
         if last_name(mask.func) in ("float", "to", "bool", "type_as", "astype", "cast"):
-            inner_node = mask.func.value if isinstance(mask.func, ast.Attribute) else None
+            inner_node = receiver(mask)
             if last_name(mask.func) == "cast" and mask.args:
                 inner_node = mask.args[0]
             return _known(source, inner_node, depth - 1) if inner_node is not None else None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import Flow, flow, losses, objectives, returns
 from ...scripts.syntax import Script, outermost_call
@@ -76,7 +76,7 @@ def _scores(
 
 
 def _of_call(mine: Flow, node: ast.Call, sign: int, bound: Bound, depth: int) -> Iterator[_Score]:
-    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    owner = receiver(node)
     library = owner is not None and unparse(owner) in _LIBRARIES
     if last_name(node.func) in _RISES and (owner is not None or node.args):
         inner = argument(node, position=0) if library or owner is None else owner
@@ -227,7 +227,7 @@ def penalty_of_all(source: Script) -> Finding | None:
     for call, name in _slopes(source):
         function = source.function_around(call)
         for norm in of(function, ast.Call) if function is not None else ():
-            owner = norm.func.value if isinstance(norm.func, ast.Attribute) else None
+            owner = receiver(norm)
             if last_name(norm.func) != "norm" or owner is None:
                 continue
             method = isinstance(owner, ast.Name) and owner.id == name

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import takes_gradients
@@ -199,7 +199,7 @@ def _whole(node: ast.expr) -> bool:
 
 def _call(mine: Flow, node: ast.Call, depth: int) -> str:
     name = last_name(node.func)
-    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    owner = receiver(node)
     library = owner is None or _LIBRARIES.match(unparse(owner)) is not None
     about = argument(node, position=0) if library else owner
     rest = [unparse(a) for a in (node.args[1:] if library else node.args)]

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...scripts.flow import MAX_VISITED, Flow, Places, losses, predicted
 from ...scripts.syntax import Script, outermost_call
 
@@ -105,7 +105,7 @@ def cut_by(node: ast.expr) -> ast.expr | None:
     if not isinstance(node, ast.Call):
         return None
     name = last_name(node.func)
-    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    owner = receiver(node)
     library = isinstance(owner, ast.Name) and owner.id in ("torch", "ops", "tf", "np", "numpy", "mindspore")
     if name in _CUTS:
         return node.args[0] if node.args and (owner is None or library) else owner

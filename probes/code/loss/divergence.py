@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script, moved
@@ -347,7 +347,7 @@ def drawn_without_slope(source: Script) -> Finding | None:
             continue
         for call in of(function, ast.Call):
             name = last_name(call.func)
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            owner = receiver(call)
             if name == "sample" and isinstance(owner, ast.expr):
                 made = [v for v in flow(source).values(owner, 3) if isinstance(v, ast.Call)]
                 drawn = bool(made) and all(last_name(v.func) == "Normal" for v in made)

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow, losses
@@ -50,9 +50,7 @@ def _log_of_power(source: Script) -> Finding | None:
     for call in source.named("log", "log10"):
         if is_own(source, call):
             continue
-        given = (
-            call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
-        )
+        given = call.args[0] if call.args else receiver(call)
         while isinstance(given, ast.Subscript):
             given = given.value
         if not isinstance(given, (ast.Name, ast.Attribute)) or not _POWERS.match(last_name(given)):
@@ -77,9 +75,7 @@ def _rest(source: Script, call: ast.Call) -> str:
 def _root_of_square(source: Script) -> Finding | None:
     """`torch.sqrt((pred - target) ** 2)` in what is trained: the root of zero has no slope."""
     for call in source.named("sqrt"):
-        given = (
-            call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
-        )
+        given = call.args[0] if call.args else receiver(call)
         if not isinstance(given, ast.BinOp) or not isinstance(given.op, ast.Pow):
             continue
         difference = isinstance(given.left, ast.BinOp) and isinstance(given.left.op, ast.Sub)
@@ -105,13 +101,7 @@ def _norm_without_floor(source: Script) -> Finding | None:
         for call in of(function, ast.Call):
             if last_name(call.func) != "rsqrt":
                 continue
-            given = (
-                call.args[0]
-                if call.args
-                else call.func.value
-                if isinstance(call.func, ast.Attribute)
-                else None
-            )
+            given = call.args[0] if call.args else receiver(call)
             text = unparse(given) if given is not None else ""
             if re.fullmatch(
                 r"\(?(?:\((\w+) \* \1\)|(\w+)\.pow\(2\)|\(?(\w+) \*\* 2\)?|\w+\.square\(\)).*mean\(.*\)", text
@@ -128,9 +118,7 @@ def _log_of_chance(source: Script) -> Finding | None:
     for call in source.named("log"):
         if is_own(source, call):
             continue
-        given = (
-            call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
-        )
+        given = call.args[0] if call.args else receiver(call)
         if given is None or _FLOORED.search(unparse(given)):
             continue
         if (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
@@ -126,7 +126,7 @@ def _base_of_power(node: ast.expr) -> ast.expr | None:
     if isinstance(node, ast.Call) and last_name(node.func) == "pow":
         if len(node.args) == 2:
             return node.args[0]
-        return node.func.value if isinstance(node.func, ast.Attribute) else None
+        return receiver(node)
     return None
 
 

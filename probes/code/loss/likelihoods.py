@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import takes_gradients
@@ -97,7 +97,7 @@ def _exponent(mine: Flow, node: ast.expr) -> tuple[str, bool] | None:
     """`exp(-2 * lv)` -> ("lv", False); `lv.exp()` -> ("lv", True); also behind one name."""
     for one in (node, *(v for v in mine.values(node, 1) if v is not node)):
         if isinstance(one, ast.Call) and last_name(one.func) == "exp":
-            owner = one.func.value if isinstance(one.func, ast.Attribute) else None
+            owner = receiver(one)
             inner = one.args[0] if one.args else owner
             if inner is None:
                 return None
@@ -122,7 +122,7 @@ def _is_square_of_difference(mine: Flow, node: ast.expr) -> bool:
         if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow):
             base = one.left
         elif isinstance(one, ast.Call) and last_name(one.func) in ("square", "pow"):
-            owner = one.func.value if isinstance(one.func, ast.Attribute) else None
+            owner = receiver(one)
             library = owner is not None and unparse(owner) in ("torch", "tf", "K", "ops", "tf.math", "np")
             base = one.args[0] if library and one.args else owner
         ends = [base, *mine.values(base, 1)] if base is not None else []
@@ -188,7 +188,7 @@ def pinball_wrong(source: Script) -> Finding | None:
     """
     mine = flow(source)
     for call in source.named("maximum", "minimum", "max", "min"):
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         library = owner is not None and unparse(owner) in ("torch", "tf", "K", "ops", "mint", "np", "jnp")
         if not library or len(call.args) != 2 or is_evaluation(source, call):
             continue

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import is_evaluation
@@ -201,7 +201,7 @@ _MADE_UP = ("arange", "zeros", "ones", "zeros_like", "ones_like", "linspace", "e
 
 def takes_part(source: Script, node: ast.Call) -> bool:
     """What is cut has no slope anyway, is the target of a loss, or is joined to values that are not cut."""
-    inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    inner = receiver(node)
     if isinstance(inner, ast.Compare) or (isinstance(inner, ast.Call) and last_name(inner.func) in STEPS):
         return True
     if isinstance(inner, ast.Call) and last_name(inner.func) in _MADE_UP:
@@ -298,7 +298,7 @@ def copies_input(source: Script, node: ast.expr) -> bool:
     inner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
     if not (isinstance(inner, ast.Call) and last_name(inner.func) == "clone"):
         return False
-    of = inner.func.value if isinstance(inner.func, ast.Attribute) else None
+    of = receiver(inner)
     function = source.function_around(node)
     given = {a.arg for a in function.args.args} if function is not None else set()
     return isinstance(of, ast.Name) and of.id in given

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
@@ -16,7 +16,7 @@ def places_exchanged_in_one_hot(source: Script) -> Finding | None:
     """`one_hot(y, n).permute(0, 4, 3, 2, 1)`: the classes come second, and height and width change places."""
     seen: ast.AST | None = None
     for call in source.named("permute", "transpose", "moveaxis"):
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         if last_name(call.func) != "permute" or owner is None:
             continue
         if not any(last_name(c.func) == "one_hot" for c in of(owner, ast.Call)):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name, loss_name
+from ...readers.script import argument, keyword, last_name, loss_name, receiver
 from ...registry import Finding
 from ...scripts.flow import Flow, flow, losses, objectives, returns
 from ...scripts.syntax import Script
@@ -70,7 +70,7 @@ def _end(source: Script, mine: Flow, node: ast.expr, depth: int, squeezed: bool)
         return None
     name = last_name(node.func)
     if name in _SAME:
-        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        owner = receiver(node)
         inner = node.args[0] if owner is None or unparse(owner) in ("torch", "F") else owner
         return _end(
             source, mine, inner, depth - 1, squeezed or name in ("squeeze", "view", "flatten", "reshape")
@@ -104,7 +104,7 @@ def _built(mine: Flow, node: ast.expr, depth: int) -> ast.Call | None:
         return _built(mine, node.args[-1], depth - 1)
     if name in _WRAPPED:
         inner = node.args[0] if node.args and name[:1].isupper() else None
-        inner = inner or (node.func.value if isinstance(node.func, ast.Attribute) else None)
+        inner = inner or receiver(node)
         return _built(mine, inner, depth - 1) if inner is not None else None
     return None
 
@@ -191,7 +191,7 @@ def _comes_from_outside(mine: Flow, node: ast.expr) -> bool:
 def _made_elsewhere(mine: Flow, node: ast.expr) -> bool:
     """`net(10).to(device)` of `from package.models import net`, a package that is no framework."""
     while isinstance(node, ast.Call) and last_name(node.func) in _WRAPPED:
-        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        inner = receiver(node)
         if last_name(node.func)[:1].isupper() or inner is None:
             inner = argument(node, position=0)
         if inner is None:
@@ -301,7 +301,7 @@ def _scored(source: Script) -> list[tuple[str, str]]:
 
 
 def _about(call: ast.Call) -> list[ast.expr]:
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     library = owner is None or unparse(owner) in ("torch", "F", "np", "nn.functional", "torch.nn.functional")
     return call.args[:1] if library or owner is None else [owner]
 

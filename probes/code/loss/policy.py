@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
@@ -75,7 +75,7 @@ def _clamped(mine: Flow, node: ast.expr) -> ast.Call | None:
 
 
 def _owner(call: ast.Call) -> ast.expr | None:
-    return call.func.value if isinstance(call.func, ast.Attribute) else None
+    return receiver(call)
 
 
 def _has_minus(mine: Flow, node: ast.expr) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.learning import takes_gradients
@@ -68,7 +68,7 @@ def _scopes(source: Script) -> Iterator[ast.AST]:
 
 
 def _argument(call: ast.Call) -> ast.expr | None:
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     library = owner is None or unparse(owner) in (
         "torch",
         "F",
@@ -195,7 +195,7 @@ def _squared(node: ast.expr) -> ast.expr | None:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         return node.left if unparse(node.left) == unparse(node.right) else None
     if isinstance(node, ast.Call) and last_name(node.func) in ("square", "pow"):
-        return _argument(node) or (node.func.value if isinstance(node.func, ast.Attribute) else None)
+        return _argument(node) or receiver(node)
     return None
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
 from ...scripts.untaped import without_gradients
@@ -26,7 +26,7 @@ def taken_uncut(source: Script, function: Function, cut: ast.Call) -> bool:
     `r = (std / running).detach()` beside `var / r ** 2`. What is cut has a name of its own. Told
     all the same is a cut value that joins the way of the other (`cat([up, skip])`); arguments do not count.
     """
-    inner = cut.args[0] if cut.args else cut.func.value if isinstance(cut.func, ast.Attribute) else None
+    inner = cut.args[0] if cut.args else receiver(cut)
     named = source.parents.get(cut)
     if inner is None or not isinstance(named, ast.Assign) or not isinstance(named.targets[0], ast.Name):
         return False

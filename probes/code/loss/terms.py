@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import MAX_DEPTH, flow, losses, objectives, returns
 from ...scripts.syntax import Script
@@ -86,13 +86,7 @@ def _taken_off(source: Script) -> Finding | None:
             "squeeze",
             "float",
         ):
-            inner = (
-                node.args[0]
-                if node.args
-                else node.func.value
-                if isinstance(node.func, ast.Attribute)
-                else None
-            )
+            inner = node.args[0] if node.args else receiver(node)
             waiting += [(inner, depth - 1)] if inner is not None else []
         else:
             waiting += [(v, depth - 1) for v in mine.values(node, 3) if v is not node]

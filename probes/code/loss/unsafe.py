@@ -12,7 +12,7 @@ import numpy as np
 from ....engine.model import State
 from ...curves.finite import never_zero, starts_finite
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding, View, absent, probe, unknown
 from ...scripts.flow import flow
 from ...scripts.minimised import makers
@@ -105,7 +105,7 @@ def _one_of_features(source: Script, node: ast.BinOp) -> bool:
     call = node.right
     if not (isinstance(call, ast.Call) and last_name(call.func) == "norm"):
         return False
-    held = call.func.value if isinstance(call.func, ast.Attribute) else None
+    held = receiver(call)
     for around in source.above(node):
         for one in getattr(around, "generators", ()):
             if isinstance(held, ast.Name) and last_name(one.target) == held.id:
@@ -272,7 +272,7 @@ def _argument(source: Script, call: ast.Call) -> ast.expr | None:
         return None
     if call.args:
         return call.args[0]
-    return call.func.value if isinstance(call.func, ast.Attribute) else None
+    return receiver(call)
 
 
 def _is_criterion(source: Script, node: ast.Lambda) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -41,7 +41,7 @@ def _as_it_is(source: Script, node: ast.expr, depth: int) -> str | None:
         return None
     if isinstance(node, ast.Call):
         held = last_name(node.func) in _HOLDS
-        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        owner = receiver(node)
         if held and owner is not None and unparse(owner) not in ("np", "numpy", "torch", "tf"):
             return _as_it_is(source, owner, depth)
         return _as_it_is(source, node.args[0], depth) if held and node.args else None

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -48,7 +48,7 @@ def _spread(source: Script, node: ast.expr) -> str:
     ends = [node, *(v for v in flow(source).values(node, 3) if isinstance(node, ast.Name))]
     for end in ends:
         if isinstance(end, ast.Call) and last_name(end.func) == "exp":
-            owner = end.func.value if isinstance(end.func, ast.Attribute) else None
+            owner = receiver(end)
             inner = end.args[0] if end.args else owner
             if inner is None or not any(_LOG.match(n) for n in _called(inner)):
                 continue

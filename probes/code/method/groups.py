@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..loss.ctc import ctc_calls
@@ -62,7 +62,7 @@ def shifted_over_groups(source: Script) -> Finding | None:
     }
     within = first & groups
     for call in source.named("shift"):
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         if not within or not isinstance(owner, ast.Subscript) or not isinstance(owner.value, ast.Name):
             continue
         if not isinstance(owner.slice, ast.Constant) or not isinstance(owner.slice.value, str):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import all_arguments, argument, last_name
+from ...readers.script import all_arguments, argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -75,7 +75,7 @@ def rooted(node: ast.expr) -> ast.expr | None:
     if isinstance(node, ast.Call) and last_name(node.func) == "sqrt":
         if node.args:
             return node.args[0]
-        return node.func.value if isinstance(node.func, ast.Attribute) else None
+        return receiver(node)
     if (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Pow)

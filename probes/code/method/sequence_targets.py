@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -197,7 +197,7 @@ def _wave(node: ast.expr) -> tuple[str, str] | None:
     """`torch.sin(a)`, `a.cos()` -> ("sin", "a")."""
     if not isinstance(node, ast.Call) or last_name(node.func).lower() not in ("sin", "cos"):
         return None
-    inner = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
+    inner = node.args[0] if node.args else receiver(node)
     return (last_name(node.func).lower(), unparse(inner)) if inner is not None else None
 
 

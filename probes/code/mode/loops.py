@@ -7,7 +7,7 @@ import re
 
 from ....engine.model import State
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import all_arguments, keyword, last_name, moves_one_tensor
+from ...readers.script import all_arguments, keyword, last_name, moves_one_tensor, receiver
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow, returns
@@ -95,7 +95,7 @@ def _trains_no_model(source: Script) -> bool:
 
 def _is_finished(source: Script, switch: ast.Call) -> bool:
     """The model was made and trained above, in the same round: the next round makes another."""
-    owner = switch.func.value if isinstance(switch.func, ast.Attribute) else None
+    owner = receiver(switch)
     return isinstance(owner, ast.Name) and _is_over(source, owner)
 
 
@@ -216,7 +216,7 @@ def _restored(source: Script, call: ast.Call) -> bool:
 
 def _of_another(source: Script, call: ast.Call) -> bool:
     """A part of an object that trains nothing (`self.inception.eval()` of what measures quality)."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     around = source.class_around(call)
     function = source.function_around(call)
     loop = source.train_loop

@@ -7,7 +7,7 @@ import re
 from itertools import pairwise
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
@@ -259,7 +259,7 @@ def activated_twice(source: Script) -> Finding | None:
 
 
 def _argument(call: ast.Call) -> ast.expr | None:
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     if owner is not None and unparse(owner) not in (
         "torch",
         "F",

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
@@ -542,7 +542,7 @@ def _turns_heads(source: Script, function: Function) -> bool:
 
 def _of_four(call: ast.Call) -> bool:
     """`x.view(b, n, heads, width).transpose(1, 2)`"""
-    inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    inner = receiver(call)
     return (
         isinstance(inner, ast.Call) and last_name(inner.func) in ("view", "reshape") and len(inner.args) == 4
     )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -369,7 +369,7 @@ def _summed_elsewhere(source: Script, function: Function, node: ast.Call, names:
 
 
 def _product_of(call: ast.Call) -> ast.BinOp | None:
-    inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    inner = receiver(call)
     if not isinstance(inner, ast.BinOp):
         inner = argument(call, position=0)
     return inner if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mult) else None

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.learning import taken
@@ -332,7 +332,7 @@ def _bias_extreme(source: Script, size: float) -> Finding | None:
     values = extractor(source)
     seen = None
     for call in source.named("constant_", "fill_"):
-        held = call.func.value if isinstance(call.func, ast.Attribute) else None
+        held = receiver(call)
         target = call.args[0] if last_name(call.func) == "constant_" and call.args else held
         given = call.args[-1] if call.args else None
         known, value, _ = values.value(given)

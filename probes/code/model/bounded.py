@@ -9,7 +9,7 @@ from dataclasses import replace
 from ....engine.model import State
 from ...curves.shapes import shape
 from ...readers._tree import unparse
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding, View, absent, probe, unknown
 from ...scripts.flow import flow, losses
 from ...scripts.syntax import Script
@@ -66,7 +66,7 @@ def _outputs(source: Script) -> Iterator[tuple[str, ast.expr]]:
         for output in source.output_of(function):
             node: ast.expr = output
             while isinstance(node, ast.Call) and last_name(node.func) in _SHAPES:
-                inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+                inner = receiver(node)
                 node = node.args[0] if inner is None or unparse(inner) in ("torch", "F") else inner
             if not isinstance(node, ast.Call):
                 continue

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import Flow, flow, returns
 from ...scripts.syntax import Script
@@ -376,7 +376,7 @@ def zero_before_softmax(source: Script) -> Finding | None:
         for asked in source.named("softmax", "log_softmax"):
             if function is None or source.function_around(asked) is not function:
                 continue
-            owner = asked.func.value if isinstance(asked.func, ast.Attribute) else None
+            owner = receiver(asked)
             library = owner is None or unparse(owner) in (
                 "torch",
                 "F",

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -357,7 +357,7 @@ def _constants_given(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
     for node in source.of(ast.Call, ast.Assign):
         if isinstance(node, ast.Call):
             name = last_name(node.func)
-            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            owner = receiver(node)
             if name in ("zeros_", "constant_", "ones_") and node.args:
                 yield node, node.args[0]
             elif (owner is not None and name in ("set_data", "assign") and _is_constant_start(node)) or (

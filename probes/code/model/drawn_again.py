@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -101,7 +101,7 @@ def _model_of(source: Script, call: ast.Call) -> str:
         return unparse(parent.targets[0]) if made and model and isinstance(parent, ast.Assign) else ""
     if name == "load_param_into_net":
         return unparse(call.args[0]) if call.args else ""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     if name == "load_checkpoint":
         return f"{unparse(owner)}.module" if owner is not None and "engine" in unparse(owner) else ""
     return unparse(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else ""
@@ -161,7 +161,7 @@ def _goes_over(source: Script, loop: ast.For, owner: str) -> bool:
     over = loop.iter
     if not (isinstance(over, ast.Call) and last_name(over.func) in _OVER):
         return False
-    held = over.func.value if isinstance(over.func, ast.Attribute) else None
+    held = receiver(over)
     if held is None or not f"{owner}.".startswith(f"{unparse(held)}.") or unparse(held) == "self":
         return False
     if _of_own_kinds(source, loop):
@@ -206,7 +206,7 @@ def _made_by_function(source: Script, made: ast.expr) -> bool:
 def loaded_on_the_spot(source: Script) -> Finding | None:
     """`resnet50().load_state_dict(state)`: the model that gets the weights is thrown away."""
     for call in source.named("load_state_dict", "load_weights", "set_weights"):
-        made = call.func.value if isinstance(call.func, ast.Attribute) else None
+        made = receiver(call)
         if made is None:
             continue
         if isinstance(source.parents.get(call), ast.Expr) and _made_by_function(source, root_of(made)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
@@ -130,7 +130,7 @@ class _Walk:
 
     @staticmethod
     def _is_method(call: ast.Call) -> bool:
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         return owner is not None and unparse(owner).split(".")[-1] not in _LIBRARY
 
     def _about(self, call: ast.Call) -> ast.expr | None:

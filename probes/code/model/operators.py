@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow, losses
 from ...scripts.syntax import Function, Script, outermost_call
@@ -286,7 +286,7 @@ def _flattens(function: Function) -> bool:
     """`x = x.view(-1)` of what is handed in: one sample, without an axis of samples."""
     handed = {a.arg for a in function.args.args}
     for call in of(function, ast.Call):
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         if isinstance(owner, ast.Name) and owner.id in handed:
             name, sizes = last_name(call.func), [unparse(a) for a in call.args]
             if (name in ("view", "reshape") and sizes == ["-1"]) or (
@@ -521,7 +521,7 @@ def _reshaped(source: Script) -> Finding | None:
             texts = [unparse(g) for g in given]
             if len(order) != 3 or len(texts) != 4 or texts[0] != order[0] or order[1] not in texts:
                 continue
-            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            owner = receiver(node)
             if not isinstance(owner, ast.Call) or not unparse(owner.func).startswith("self."):
                 continue
             seen = seen or node

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, argument, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -204,7 +204,7 @@ def _filled(source: Script) -> Iterator[tuple[ast.Call | ast.Assign, ast.Name]]:
     `net.load_state_dict(...)`, `net.get_layer("words").set_weights(...)`, `net.words.weight[i] = vector`.
     """
     for call in source.named("load_state_dict", "load_weights", "load_param_into_net", "set_weights"):
-        owner: ast.expr | None = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner: ast.expr | None = receiver(call)
         if last_name(call.func) == "load_param_into_net" and call.args:
             owner = call.args[0]
         elif last_name(call.func) == "set_weights" and owner is not None:
@@ -234,7 +234,7 @@ def _has_it(source: Script, made: ast.expr, name: str) -> bool:
 def _into_dict(source: Script) -> Finding | ast.AST | None:
     """`net.state_dict().update(saved)`: a dict that nobody keeps is changed, and no weight of the network."""
     for call in source.named("update"):
-        inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        inner = receiver(call)
         if isinstance(inner, ast.Call) and last_name(inner.func) == "state_dict" and call.args:
             if isinstance(source.parents.get(call), ast.Expr) and not inner.args:
                 return at(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -66,7 +66,7 @@ def _loads(source: Script) -> Iterator[tuple[ast.Call, ast.expr, ast.expr]]:
     """Loads that pass over what does not fit, whose answer nobody reads: call, model, weights."""
     for call in source.named("load_state_dict"):
         strict = argument(call, "strict", position=1)
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         lax = is_false(strict) and isinstance(source.parents.get(call), ast.Expr)
         if lax and owner is not None and call.args:
             yield call, owner, call.args[0]

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -43,7 +43,7 @@ def layer_reused(source: Script) -> Finding | None:
             continue
         name = call.args[0].id
         stored = [n for n in of(loops[-1], ast.Name) if n.id == name and isinstance(n.ctx, ast.Store)]
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         if stored or owner is None or not _is_list(source, owner) or not _has_weights(source, call.args[0]):
             continue
         return at(source, call, f"{name} is made above the loop: all entries are one layer")

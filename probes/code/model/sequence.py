@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.learning import differentiated, taken
@@ -89,7 +89,7 @@ def _sliced(node: ast.expr) -> bool:
 def _ends(node: ast.expr) -> str:
     """All of a chunk but one end: "first" of `c[:-1]`, "last" of `c[1:]`, with the name of the chunk."""
     while isinstance(node, ast.Call) and last_name(node.func) in _FORMS:
-        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        inner = receiver(node)
         library = inner is None or unparse(inner) in ("torch", "np", "tf", "mindspore", "ms")
         if library and not node.args:
             return ""

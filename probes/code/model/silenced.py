@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
@@ -71,7 +71,7 @@ def _silenced(source: Script) -> Finding | None:
                 "astype",
                 "int",
             ):
-                value = value.func.value if isinstance(value.func, ast.Attribute) else None
+                value = receiver(value)
             if isinstance(value, ast.Compare) and source.backwards and "self." in unparse(value):
                 return at(source, node, "the answer is cut to a step, which has no slope anywhere")
     return ok(source, seen, "activations have a slope where their inputs lie") if seen is not None else None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -79,7 +79,7 @@ _SHARE_OF_OLD = re.compile(r"(?i)(?:^|[._])(?:ema_?)?decay$|(?:^|[._])ema_(?:mom
 def _named_exchanged(source: Script) -> Finding | None:
     """`a.mul_(1 - decay).add_(b, alpha=decay)`: a decay is the share of the old weights, whatever it is."""
     for call in source.named("add_"):
-        inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        inner = receiver(call)
         share = keyword(call, "alpha")
         if not isinstance(inner, ast.Call) or last_name(inner.func) != "mul_" or len(inner.args) != 1:
             continue
@@ -439,7 +439,7 @@ def _plain(node: ast.expr) -> str:
         if isinstance(node, ast.Attribute) and node.attr in _SAME:
             node = node.value
         elif isinstance(node, ast.Call) and last_name(node.func) in _SAME_CALLS:
-            inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            inner = receiver(node)
             if node.args and last_name(node.func) == "Tensor":
                 inner = node.args[0]
             if inner is None:

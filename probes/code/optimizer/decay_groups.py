@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -138,7 +138,7 @@ def _gathered(source: Script, name: str) -> str | None:
     """What a loop puts into a list: `(a if test else b).append(p)`, `if test: a.append(p) else: ...`."""
     kinds: set[str | None] = set()
     for call in source.named("append", "add"):
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         if isinstance(owner, ast.IfExp) and name in (unparse(owner.body), unparse(owner.orelse)):
             kind = _of_test(source, owner.test)
             kinds.add(kind if unparse(owner.body) == name else _turned(kind))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
@@ -157,7 +157,7 @@ def _divisions(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
 def _running_means(function: Function) -> Iterator[tuple[ast.AST, str, str]]:
     """What `m.mul_(a).add_(g, alpha=1 - b)` keeps and takes: a and b."""
     for call in of(function, ast.Call):
-        inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        inner = receiver(call)
         if last_name(call.func) not in ("add_", "addcmul_") or not isinstance(inner, ast.Call):
             continue
         share = keyword(call, "alpha") or keyword(call, "value")

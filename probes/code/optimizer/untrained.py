@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import all_arguments, argument, last_name
+from ...readers.script import all_arguments, argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -28,7 +28,7 @@ def one_part_given(source: Script) -> Finding | None:
     given = argument(call, position=0)
     if not (isinstance(given, ast.Call) and last_name(given.func) in ("parameters", "trainable_params")):
         return None
-    part = given.func.value if isinstance(given.func, ast.Attribute) else None
+    part = receiver(given)
     if not isinstance(part, ast.Attribute) or unparse(part.value) == "self":
         return None
     made = flow(source).made(part.value)

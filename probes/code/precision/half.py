@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -252,9 +252,9 @@ def _loaded_in_half(source: Script) -> list[ast.Call]:
 
 def _makes_module(source: Script, half: ast.Call) -> bool:
     """`model = Net(config).half()`: a module of the script is turned to fp16 where it is made."""
-    made = half.func.value if isinstance(half.func, ast.Attribute) else None
+    made = receiver(half)
     while isinstance(made, ast.Call) and last_name(made.func) in ("to", "cuda", "npu", "train"):
-        made = made.func.value if isinstance(made.func, ast.Attribute) else None
+        made = receiver(made)
     return isinstance(made, ast.Call) and source.classes.get(last_name(made.func)) in source.modules
 
 

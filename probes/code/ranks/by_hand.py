@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, argument, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Script
@@ -190,7 +190,7 @@ def _ordered(mine: Flow, node: ast.expr, depth: int = 3) -> list[ast.expr]:
 
 def _seeded_by_rank(source: Script, draw: ast.Call) -> bool:
     """The generator that draws is made with a seed that hangs on the process."""
-    owner = draw.func.value if isinstance(draw.func, ast.Attribute) else None
+    owner = receiver(draw)
     given = keyword(draw, "generator")
     for held in (owner, given):
         if held is None:

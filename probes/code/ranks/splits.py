@@ -10,7 +10,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -96,7 +96,7 @@ def _seeded_draws(source: Script) -> list[tuple[ast.Call, ast.expr]]:
     """Draws of a split with a seed of their own: `np.random.default_rng(seed).permutation(n)`."""
     found: list[tuple[ast.Call, ast.expr]] = []
     for call in source.named("permutation", "shuffle", "sample"):
-        made = call.func.value if isinstance(call.func, ast.Attribute) else None
+        made = receiver(call)
         if isinstance(made, ast.Call) and last_name(made.func) in ("default_rng", "RandomState", "Random"):
             if made.args and _makes_parts(source, call):
                 found.append((call, made.args[0]))

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
@@ -144,7 +144,7 @@ def _arithmetic(source: Script, call: ast.Call) -> tuple[str, ...] | None:
                 return None
         elif isinstance(value, ast.Call):
             name = last_name(value.func)
-            owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+            owner = receiver(value)
             turned = name in ("flip", "roll") and value.args and not is_random(value)
             if turned and unparse(value.args[-1]) in ("0", "(0,)", "[0]") and isinstance(owner, ast.Name):
                 # rows of the batch: whether labels go with them is told elsewhere

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -58,7 +58,7 @@ def _plain(value: ast.expr, call: ast.Call) -> bool:
     while value is not call:
         if not isinstance(value, ast.Call) or last_name(value.func) not in _KEEPS:
             return False
-        owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+        owner = receiver(value)
         value = owner if isinstance(owner, ast.Call) else value.args[0] if value.args else call
     return True
 
@@ -200,9 +200,7 @@ def _fresh_order(source: Script, call: ast.Call) -> bool:
         shuffles = literal(source, keyword(call, "shuffle")) is True
         return shuffles and made is not None and _seeded_there(source, made)
     if name in (*_DRAWS, "shuffle"):
-        made = keyword(call, "generator") or (
-            call.func.value if isinstance(call.func, ast.Attribute) else None
-        )
+        made = keyword(call, "generator") or (receiver(call))
         return isinstance(made, ast.Call) and _seeded_there(source, made)
     return False
 
@@ -212,7 +210,7 @@ def _seeded_there(source: Script, made: ast.expr) -> bool:
         return False
     if last_name(made.func) in ("default_rng", "RandomState", "Random"):
         return True
-    built = made.func.value if isinstance(made.func, ast.Attribute) else None
+    built = receiver(made)
     return last_name(made.func) == "manual_seed" and isinstance(built, ast.Call)
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -35,7 +35,7 @@ def negatives_are_positives(source: Script) -> Finding | None:
             if _of_positives(test.comparators[0]) and _drawn_in(loop, unparse(test.left)):
                 return at(source, loop, "negatives are drawn again until they are among the positives")
         if isinstance(test, ast.Call) and last_name(test.func) == "any":
-            asked = test.func.value if isinstance(test.func, ast.Attribute) else None
+            asked = receiver(test)
             asked = asked if not test.args else test.args[0]
             made = [] if asked is None else [asked, *(g.value for g in flow(source).all_given(asked))]
             if made and all(_turned(m) for m in made[1:] or made):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.learning import taken, takes_gradients
@@ -133,7 +133,7 @@ def _first_key_is_no_label(call: ast.Call) -> bool:
 
 def _of_set(source: Script, call: ast.Call) -> bool:
     """`names = list(set(labels))`, `names.sort()`, `sorted(list(seen))` of a set: the names of classes."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     about = [owner] if isinstance(owner, ast.Name) else []
     if isinstance(call.func, ast.Name):
         about += [n for a in call.args[:1] for n in of(a, ast.Name)]
@@ -153,7 +153,7 @@ def _of_files(source: Script, call: ast.Call) -> bool:
     if key is not None and re.search(r"(?i)label|class|target|parent|dirname", unparse(key)):
         return False
     sorted_ = call.args[0] if last_name(call.func) == "sorted" and call.args else None
-    given = sorted_ or (call.func.value if isinstance(call.func, ast.Attribute) else None)
+    given = sorted_ or receiver(call)
     if given is None:
         return False
     return any(_FILES.search(unparse(e)) for e in (given, *flow(source).values(given, 2)))

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -60,7 +60,7 @@ def bytes_wrap(source: Script) -> Finding | None:
     """`(image * gain).astype(np.uint8)` with a drawn gain: what is brighter than 255 becomes dark."""
     for call in source.named("astype"):
         given = " ".join(map(unparse, (*call.args, *(k.value for k in call.keywords))))
-        value = call.func.value if isinstance(call.func, ast.Attribute) else None
+        value = receiver(call)
         if "uint8" not in given or not isinstance(value, ast.BinOp):
             continue
         if not isinstance(value.op, (ast.Mult, ast.Add)) or _WRAPS.search(unparse(value)):

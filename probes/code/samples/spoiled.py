@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.learning import taken
 from ...scripts.syntax import Loop, Script
@@ -50,7 +50,7 @@ def _overwritten(source: Script) -> Finding | None:
                 if not isinstance(node, ast.Assign) or unparse(node.targets[0]) != name:
                     continue
                 while isinstance(value, ast.Call) and last_name(value.func) in ("to", "cuda", "float"):
-                    value = value.func.value if isinstance(value.func, ast.Attribute) else None
+                    value = receiver(value)
                 if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
                     if 0 in (literal(source, value.left), literal(source, value.right)):
                         return at(source, node, "the inputs are multiplied by nothing")

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -187,7 +187,7 @@ def _moved(scope: ast.AST, names: set[str]) -> dict[str, ast.Call]:
     for call in of(scope, ast.Call):
         if not _MOVES.search(last_name(call.func)):
             continue
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         first = argument(call, position=0)
         for node in (first, owner):
             if isinstance(node, ast.Name) and node.id in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -85,7 +85,7 @@ def divided_again(source: Script) -> Finding | None:
         inner: ast.expr = node.left if isinstance(node, ast.BinOp) else ast.Constant(0)
         for _ in range(6):
             if isinstance(inner, ast.Call) and last_name(inner.func) in _KEEPS:
-                held = inner.func.value if isinstance(inner.func, ast.Attribute) else None
+                held = receiver(inner)
                 library = held is None or unparse(held) in ("np", "torch", "numpy", "tf", "jnp")
                 if library and not inner.args:
                     break

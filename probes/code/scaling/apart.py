@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
@@ -162,7 +162,7 @@ def _refitted(source: Script) -> Finding | None:
     """Held-out data are scaled by their own statistics."""
     seen: ast.AST | None = None
     for call in source.named("fit", "fit_transform", "adapt"):
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         if owner is None or not call.args:
             continue
         names = " ".join([unparse(owner), *(unparse(v) for v in flow(source).values(owner, 3))])

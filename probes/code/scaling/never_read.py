@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -115,7 +115,7 @@ def _is_spread(source: Script, value: ast.expr) -> bool:
         value = value.left
     if not isinstance(value, ast.Call) or last_name(value.func) not in _SPREADS:
         return False
-    owner = value.func.value if isinstance(value.func, ast.Attribute) else None
+    owner = receiver(value)
     library = isinstance(owner, ast.Name) and owner.id in ("np", "torch", "numpy")
     about = argument(value, position=0) if library else owner
     return about is not None and rows_of(source).rows(about) is not None

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...scripts.flow import Given, flow, returns
 from ...scripts.syntax import Function, Script
 from .nodes import whole_number
@@ -370,7 +370,7 @@ class Reader:
 
     def _call(self, call: ast.Call, env: Env, depth: int) -> Rows | None:
         name = last_name(call.func)
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         library = isinstance(owner, ast.Name) and owner.id in (
             "np",
             "torch",

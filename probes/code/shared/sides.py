@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from ....engine.model import State
 from ...readers._tree import unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
@@ -253,7 +253,7 @@ def part(source: Script, node: ast.expr, depth: int = 12) -> Part:
             node = found[0].value
         elif isinstance(node, ast.Call):
             name = last_name(node.func)
-            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            owner = receiver(node)
             whole = name == "sample" and any(
                 k.arg == "frac" and isinstance(k.value, ast.Constant) and k.value.value == 1
                 for k in node.keywords

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -190,7 +190,7 @@ def _draws_only_by_seed(source: Script, maker: Function, shared: set[str]) -> bo
         if name:
             seeded.add(name)
         else:
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            owner = receiver(call)
             globals_.add(unparse(owner) if owner is not None else "")
     if not seeded | globals_:
         return False
@@ -199,7 +199,7 @@ def _draws_only_by_seed(source: Script, maker: Function, shared: set[str]) -> bo
         name = last_name(call.func)
         if RANDOM.fullmatch(name):
             drawn += 1
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            owner = receiver(call)
             told = keyword(call, "generator")
             names = {unparse(owner)} if owner is not None else set()
             names |= {unparse(told)} if told is not None else set()
@@ -229,6 +229,6 @@ def _seedings(maker: Function) -> Iterator[tuple[ast.Call, str]]:
     for step in of(maker, ast.Expr):
         call = step.value
         if isinstance(call, ast.Call) and last_name(call.func) in _SEEDS:
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            owner = receiver(call)
             made = isinstance(owner, ast.Name) and owner.id not in ("torch", "random", "np", "tf")
             yield call, unparse(owner) if made and owner is not None else ""

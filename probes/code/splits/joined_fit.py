@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -24,7 +24,7 @@ _WINDOWS = ("window", "timeseries_dataset_from_array", "sliding_window_view", "T
 def fitted_to_both(source: Script) -> Finding | None:
     """`StandardScaler().fit(pd.concat([tr, va]))`: both sides, by their names."""
     for call in source.named("fit", "fit_transform"):
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         if owner is None or not call.args:
             continue
         made = " ".join([unparse(owner), *(unparse(v) for v in flow(source).values(owner, 2))])

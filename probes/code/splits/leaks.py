@@ -11,7 +11,7 @@ import numpy as np
 
 from ...by_hand.parts import parts_that_meet, targets_inside_windows
 from ...readers._tree import of, unparse
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, keyword, last_name, receiver
 from ...registry import Finding, View, any_of, probe, unknown
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
@@ -420,7 +420,7 @@ def _fitted_on_all(source: Script) -> Finding | None:
     if (late := learned_after_split(source, _learns) or learned_from_whole(source)) is not None:
         return late
     for call in source.named("fit", "fit_transform", "adapt", "partial_fit"):
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        owner = receiver(call)
         if owner is None or not call.args or not _learns(_made_by(source, owner)):
             continue
         seen = seen or call

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import all_arguments, argument, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import differentiated, takes_gradients
@@ -126,7 +126,7 @@ _ITERATES = (
 def _plain(data: ast.expr) -> ast.expr:
     """The data behind an iterator: `train.create_tuple_iterator()`, `enumerate(train)`."""
     while isinstance(data, ast.Call) and last_name(data.func) in _ITERATES:
-        inner = data.func.value if isinstance(data.func, ast.Attribute) else None
+        inner = receiver(data)
         if inner is None or (isinstance(inner, ast.Name) and inner.id in ("tqdm", "tf")):
             inner = argument(data, position=0)
         if inner is None:

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at
@@ -109,7 +109,7 @@ def _root(node: ast.expr) -> str:
             "islice",
             "list",
         ):
-            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            owner = receiver(node)
             library = owner is None or unparse(owner) in ("random", "itertools", "data", "torch.utils.data")
             if library and not node.args:
                 return ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import names_bound, of, unparse, walk
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -303,7 +303,7 @@ def _fits_the_same(source: Script, about: ast.expr) -> bool:
 def learned_from(source: Script, call: ast.Call) -> ast.expr | None:
     """What a call learns figures of: the data that are handed to it, or that it is asked of."""
     name = last_name(call.func)
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     if name in _FITS and owner is not None and call.args:
         made = [last_name(v.func) for v in flow(source).values(owner, 3) if isinstance(v, ast.Call)]
         return call.args[0] if _LEARNS.search(" ".join([unparse(owner), *made])) else None
@@ -325,7 +325,7 @@ def learned_from(source: Script, call: ast.Call) -> ast.expr | None:
             and call.args[0].value in _FIGURES
             and TARGET_WORDS.search(unparse(owner).lower())
         ):
-            return grouped.func.value if isinstance(grouped.func, ast.Attribute) else None
+            return receiver(grouped)
         return None
     functions = flow(source).called(call)
     if len(functions) == 1 and call.args and names_figures(source, call):
@@ -342,7 +342,7 @@ def names_figures(source: Script, call: ast.Call) -> bool:
 
 def of_own_scale(source: Script, call: ast.Call) -> bool:
     """`Scale.of(rows)` of a class of the script that is called after what it does."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     mine = isinstance(owner, ast.Name) and owner.id in source.classes
     return mine and isinstance(owner, ast.Name) and _SCALES.search(owner.id) is not None
 

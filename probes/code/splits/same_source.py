@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -130,7 +130,7 @@ def _maker(value: ast.expr) -> ast.Call | None:
     for _ in range(6):
         if not isinstance(value, ast.Call):
             return None
-        inner = value.func.value if isinstance(value.func, ast.Attribute) else None
+        inner = receiver(value)
         if isinstance(inner, ast.Call) and last_name(value.func) in (
             "batch",
             "map",

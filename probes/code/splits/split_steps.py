@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -145,7 +145,7 @@ def _figure(node: ast.expr, about: str) -> bool:
     if len(found) != 1 or _PER_SAMPLE.search(unparse(found[0]).replace(about, "x")):
         return False
     call = found[0]
-    inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    inner = receiver(call)
     return about in {unparse(a) for a in call.args[:1]} | ({unparse(inner)} if inner is not None else set())
 
 
@@ -198,7 +198,7 @@ def of_all_rows(source: Script) -> ast.AST | None:
                 call = call.func.value
             if not (isinstance(call, ast.Call) and last_name(call.func) in ("mean", "std")):
                 continue
-            about = call.func.value if isinstance(call.func, ast.Attribute) else None
+            about = receiver(call)
             if isinstance(about, ast.Name) and about.id in ("np", "torch") and call.args:
                 about = call.args[0]
             if (

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -42,7 +42,7 @@ def means_of_own_target(source: Script) -> Finding | None:
                 and call.args
                 and unparse(call.args[0]).strip("'\"") == "mean"
             ):
-                group = call.func.value if isinstance(call.func, ast.Attribute) else None
+                group = receiver(call)
                 if isinstance(group, ast.Subscript) and unparse(group.slice) in targets:
                     if isinstance(group.value, ast.Call) and _owner(group.value) == table:
                         return at(source, node, "each row is given a mean of the target that holds its own")
@@ -79,13 +79,13 @@ def _targets(source: Script) -> set[str]:
 
 def _owner(call: ast.Call) -> str:
     """The table of `table.groupby(c)`, taken whole."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     return owner.id if last_name(call.func) == "groupby" and isinstance(owner, ast.Name) else ""
 
 
 def _first(call: ast.Call) -> str:
     """The table of `table[c].map(...)`."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    owner = receiver(call)
     whole = isinstance(owner, ast.Subscript) and isinstance(owner.value, ast.Name)
     return owner.value.id if isinstance(owner, ast.Subscript) and whole else ""  # type: ignore[attr-defined]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ....engine.model import State
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...registry import Finding
 from ...script_diff.vocabulary import word_set
 from ...scripts.flow import flow
@@ -142,7 +142,7 @@ def _form(source: Script, node: ast.expr) -> _Form:
         elif isinstance(node, ast.Call):
             name = last_name(node.func)
             flat = flat or name in _FLATTENS
-            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            owner = receiver(node)
             chosen = node if name in _PLACES else chosen
             if name in _SAME | _CHOOSES and owner is not None and unparse(owner) not in _LIBRARIES:
                 node = owner

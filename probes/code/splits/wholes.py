@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import argument, last_name
+from ...readers.script import argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
@@ -221,7 +221,7 @@ def _figures_of_joined(source: Script) -> ast.AST | None:
     for call in source.calls if joined else ():
         if last_name(call.func) not in _STATISTICS:
             continue
-        method = call.func.value if isinstance(call.func, ast.Attribute) else None
+        method = receiver(call)
         of_what = call.args[0] if call.args and isinstance(call.args[0], ast.Name) else method
         if isinstance(of_what, ast.Name) and (of_what.id, source.function_around(call)) in joined:
             kept = source.statement(call)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, last_name
+from ...readers.script import all_arguments, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import taken, updates
@@ -93,7 +93,7 @@ def _names(source: Script, node: ast.expr, name: str, depth: int = _DEPTH) -> bo
 def _sums(source: Script) -> Iterator[tuple[str, ast.AST]]:
     """Names that gradients are added to, with the place."""
     for call in source.named("assign_add"):
-        for target in (call.func.value if isinstance(call.func, ast.Attribute) else None, *call.args[:1]):
+        for target in (receiver(call), *call.args[:1]):
             if target is not None and (name := _whole(source, target)):
                 yield name, call
     for call in source.calls:
@@ -152,7 +152,7 @@ def _whole(source: Script, target: ast.expr) -> str:
 def _clears(source: Script, name: str, applied: ast.Call) -> Iterator[ast.AST]:
     """Where the sums are set back: `s.assign(zeros)`, `held[i] = zeros`, `held = None`."""
     for call in source.named("assign", "assign_sub", "set_data", "fill"):
-        for target in (call.func.value if isinstance(call.func, ast.Attribute) else None, *call.args[:1]):
+        for target in (receiver(call), *call.args[:1]):
             if target is not None and name in (unparse(target), _whole(source, target)):
                 yield call
     for call in source.calls:

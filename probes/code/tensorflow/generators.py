@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -26,7 +26,7 @@ def generators_apart(source: Script) -> Finding | None:
     """`ImageDataGenerator(rescale=1 / 255)` for training, and another or no scale for validation."""
     found: dict[str, ast.Call] = {}
     for call in source.named(*_FLOWS, "flow"):
-        made = call.func.value if isinstance(call.func, ast.Attribute) else None
+        made = receiver(call)
         ends = [made, *flow(source).values(made, 3)] if made is not None else []
         made_by = [e for e in ends if isinstance(e, ast.Call) and last_name(e.func) == "ImageDataGenerator"]
         makers = list(dict.fromkeys(made_by))

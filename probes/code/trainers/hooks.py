@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.sides import literal
@@ -135,7 +135,7 @@ def scheduler_steps(owner: ast.ClassDef) -> tuple[list[ast.Call], bool]:
         steps = [c for c in of(function, ast.Call) if last_name(c.func) == "step"]
         mine = set()
         for call in steps:
-            held = call.func.value if isinstance(call.func, ast.Attribute) else None
+            held = receiver(call)
             while isinstance(held, ast.Subscript):
                 held = held.value
             direct = isinstance(held, ast.Call) and last_name(held.func) == "lr_schedulers"

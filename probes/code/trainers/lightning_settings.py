@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -190,7 +190,7 @@ def frozen_for_fit(source: Script) -> Finding | None:
     mine = flow(source)
     fits = [c for c in source.named("fit") if c.args and lightning(source)]
     for call in source.named("freeze"):
-        held = call.func.value if isinstance(call.func, ast.Attribute) else None
+        held = receiver(call)
         if not isinstance(held, ast.Name) or call.args or call.keywords or source.named("unfreeze"):
             continue
         loads = source.named("load_from_checkpoint", "load_state_dict", "from_pretrained", "load")

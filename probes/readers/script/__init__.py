@@ -24,6 +24,7 @@ from .calls import (
     last_name,
     loss_name,
     moves_one_tensor,
+    receiver,
 )
 from .settings import DEFAULT, LITERAL, Extractor
 from .syntax import (
@@ -115,6 +116,7 @@ __all__ = [
     "parse",
     "parsed",
     "read",
+    "receiver",
     "sniff",
     "source",
 ]

@@ -102,6 +102,11 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((k.value for k in call.keywords if k.arg == name), None)
 
 
+def receiver(call: ast.Call) -> ast.expr | None:
+    """What a method is called on: `x` of `x.mean()`; None of a plain function."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
 def argument(call: ast.Call, *names: str, position: int | None = None) -> ast.expr | None:
     """An argument by the first of its names that is written, or by its place."""
     for name in names:
