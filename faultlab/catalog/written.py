@@ -8,12 +8,13 @@ from typing import Any
 import yaml
 from generate import PROGRAMS, Also, Archetype, Case, Edit
 
+SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 TWIN_SEED = 300  # what the healthy twin's seed lies above that of the faulty runs
 
 
 def _projects() -> dict[str, dict[str, Any]]:
     files = sorted(PROGRAMS.glob("*/project.yaml"))
-    found = {file.parent.name: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+    found = {file.parent.name: yaml.load(file.read_text(encoding="utf-8"), SAFE) for file in files}
     return {name: project for name, project in found.items() if "train" in project}
 
 
