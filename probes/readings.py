@@ -86,6 +86,7 @@ MODULES = (
     "code.model.silenced",
     "code.model.starts",
     "code.model.wiring",
+    "code.model.without_norm",
     "code.optimizer.betas",
     "code.optimizer.own_moments",
     "code.optimizer.averages",

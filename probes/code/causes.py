@@ -78,14 +78,8 @@ from .model.states import padded_end, state_misread
 from .model.transformers import half_unused, memory_shown, positions_of_samples
 from .model.turned_places import no_rotation, turned_on_one_side
 from .model.unread import handed_over_unread
-from .model.wiring import (
-    blocks_without_norm,
-    layer_unused,
-    norm_is_identity,
-    norm_unused,
-    stream_replaced,
-    value_unused,
-)
+from .model.wiring import layer_unused, norm_unused, stream_replaced, value_unused
+from .model.without_norm import blocks_without_norm, norm_is_identity
 from .optimizer import trainable
 from .optimizer.decay_groups import groups_exchanged, optax_mask_turned
 from .optimizer.optax_steps import new_state_dropped

@@ -15,11 +15,10 @@ from ..optimizer.cover import layers_of
 from ..shared.checks import at, first, ok
 from ..shared.nodes import chosen, raises
 from ..shared.sides import either
-from .body import repeats
 from .piles import pile_unread, unread_key
 from .reach import layers_with_weights
 
-_NORM = re.compile(r"norm", re.IGNORECASE)
+NORM = re.compile(r"norm", re.IGNORECASE)
 _WEIGHTS = frozenset(
     [
         "Linear",
@@ -191,7 +190,7 @@ def _unused(source: Script, norms: bool) -> Finding | None:
         stacks = {n for n, v in layers_with_weights(source, owner).items() if _is_stack(v)}
         for name, made in held(owner):
             norm = (
-                bool(_NORM.search(last_name(made.func))) and last_name(made.func) != "Norm"
+                bool(NORM.search(last_name(made.func))) and last_name(made.func) != "Norm"
             )  # a vector's length
             weighty = last_name(made.func) in _WEIGHTS or _class_with_weights(source, made) or name in stacks
             weighty = weighty or _built_by_function(source, made)
@@ -336,19 +335,17 @@ def _replaced(source: Script) -> Finding | None:
         owner = source.parents.get(function)
         if not isinstance(owner, ast.ClassDef):
             continue
-        norms = {n for n, made in held(owner) if _NORM.search(last_name(made.func))}
+        norms = {n for n, made in held(owner) if NORM.search(last_name(made.func))}
         if (lost := _left_behind_norm(function, norms)) is not None:
             return at(
                 source, lost, "the norm gets this branch alone, where the others are added to the stream"
             )
-        for stream in _added(function):
+        for stream in streams_of(function):
             seen = seen or function
             returned = [n for n in function.body if isinstance(n, ast.Return)]
             last = returned[-1].value if returned else None
             if not _hands_on(last, stream):
-                many = _stacked(source, owner) or any(
-                    source.loops_around(c) for c in source.named(owner.name)
-                )
+                many = stacked(source, owner) or any(source.loops_around(c) for c in source.named(owner.name))
                 if last is not None and many and _ends_without(function, last, stream, norms):
                     why = f"the last branch is given back without {stream}, to which another is added"
                     return at(source, returned[-1], why)
@@ -359,6 +356,19 @@ def _replaced(source: Script) -> Finding | None:
                         source, node, f"this branch takes the place of {stream}, where another is added to it"
                     )
     return ok(source, seen, "each branch is added to the stream") if seen is not None else None
+
+
+def stacked(source: Script, owner: ast.ClassDef) -> bool:
+    """Instances are made in a loop, a comprehension or a repeated list."""
+    for call in source.named(owner.name):
+        for parent in source.above(call):
+            if isinstance(parent, (ast.ListComp, ast.GeneratorExp, ast.For)):
+                return True
+            if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult):
+                return True
+            if isinstance(parent, ast.stmt):
+                break
+    return False
 
 
 def _ends_without(function: Function, last: ast.expr, stream: str, norms: set[str]) -> bool:
@@ -395,7 +405,7 @@ def _left_behind_norm(function: Function, norms: set[str]) -> ast.stmt | None:
     return bare[0] if sums and len(bare) == 1 and bare[0].lineno > sums[0].lineno else None
 
 
-def _added(function: Function) -> list[str]:
+def streams_of(function: Function) -> list[str]:
     """Names that a branch of themselves is added to: `x = x + f(x)`, `x += f(x)`, `return x + f(x)`."""
     found = []
     for node in walk(function):
@@ -472,7 +482,7 @@ def _replaces(node: ast.Assign, stream: str, norms: set[str]) -> bool:
     normal = [
         c
         for c in calls
-        if last_name(c.func) in norms or (_is_made_here(c) and _NORM.search(last_name(_layer_asked(c))))
+        if last_name(c.func) in norms or (_is_made_here(c) and NORM.search(last_name(_layer_asked(c))))
     ]
     inner = [c for c in normal if c.args and isinstance(c.args[0], ast.Name) and c.args[0].id == stream]
     kept = any(isinstance(n.op, ast.Add) for n in of(value, ast.BinOp))
@@ -482,131 +492,3 @@ def _replaces(node: ast.Assign, stream: str, norms: set[str]) -> bool:
 
 
 # ------------------------------------------------------------------------------ blocks without normalisation
-
-
-@probe()
-def blocks_without_norm(view: View, *, surely: bool = False) -> Finding:
-    """A block adds attention to its stream, many such blocks are stacked, and nothing in it normalises.
-
-    Some designs go without on purpose. `surely`: only where the program normalises a stream elsewhere (a last
-    norm, other blocks), or makes a stack of at least 4 (practice), so that it is no such design.
-    """
-    return first(
-        view, lambda s: _without_norm(s, surely), "the scripts hold no block with attention on a stream"
-    )
-
-
-_DEEP = 4  # blocks from which a stack hardly trains without normalisation
-
-
-def _without_norm(source: Script, surely: bool) -> Finding | None:
-    seen = None
-    for function in source.forwards:
-        owner = source.parents.get(function)
-        if not isinstance(owner, ast.ClassDef) or not _added(function):
-            continue
-        text = unparse(owner)
-        if not re.search(r"attn|attention|mixer", text, re.IGNORECASE) or not _stacked(source, owner):
-            continue
-        seen = seen or function
-        if _NORM.search(text) or re.search(
-            r"\brezero|layerscale|fixup|\bln_?\w*\(|skip_init|alpha|gamma", text, re.I
-        ):
-            continue
-        if any(last_name(c.func) in _own_norms(source) for c in of(owner, ast.Call)):
-            continue
-        if _norm_within_parts(source, owner):
-            continue
-        if _worked_on(function):
-            continue
-        if surely and not (_normalises_stream(source) or _depth(source, owner) >= _DEEP):
-            return None
-        for node in of(function, ast.Assign, ast.AugAssign):
-            return at(source, node, "branches are added to the stream and nothing in the block normalises it")
-    return ok(source, seen, "blocks with attention normalise their stream") if seen is not None else None
-
-
-def _worked_on(function: Function) -> bool:
-    """The stream itself goes through a layer of its own: `x, trend = self.decompose(x)`."""
-    streams = _added(function)
-    for node in of(function, ast.Assign):
-        target, value = node.targets[0], node.value
-        first_of = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
-        if isinstance(first_of, ast.Name) and first_of.id in streams and isinstance(value, ast.Call):
-            if unparse(value.func).startswith("self.") and [unparse(a) for a in value.args] == [first_of.id]:
-                return True
-    return False
-
-
-def _own_norms(source: Script) -> set[str]:
-    """Modules of the script that divide by a root of mean squares, whatever they are called."""
-    return {
-        m.name
-        for m in source.modules
-        if (text := unparse(m)).count("mean(") and re.search(r"rsqrt|sqrt\(|\*\* ?\(?-0\.5", text)
-        if re.search(r"pow\(2\)|\*\* 2|square|var\(", text) and not re.search(r"softmax|attn|loss", text)
-    }
-
-
-_OF_QUERIES = re.compile(r"(?i)(?:^|[._])(?:q|k|query|key)_|_(?:q|k|query|key)\s*$")
-
-
-def _norm_within_parts(source: Script, owner: ast.ClassDef) -> bool:
-    """A part of the block normalises what it is given: a `FeedForward` that begins with `nn.LayerNorm(dim)`.
-
-    Not the norms of queries and keys alone.
-    """
-    names = {last_name(c.func) for c in of(owner, ast.Call)} - {owner.name}
-    own = {n: source.classes.get(n) or next(iter(flow(source).functions.get(n, ())), None) for n in names}
-    for part in own.values():
-        if part is not None:
-            made = [c for c in of(part, ast.Call) if re.search(r"(?:Layer|RMS)_?Norm", last_name(c.func))]
-            held = [unparse(source.statement(c) or c).split("=")[0] for c in made]
-            if not all(map(_OF_QUERIES.search, held)):
-                return True
-    return False
-
-
-def _normalises_stream(source: Script) -> bool:
-    """Layers are made that normalise the features of a position, as transformers do."""
-    return any(re.search(r"LayerNorm|RMSNorm|layer_norm|rms_norm", last_name(c.func)) for c in source.calls)
-
-
-def _depth(source: Script, owner: ast.ClassDef) -> int:
-    return max((repeats(source, c) for c in source.named(owner.name)), default=0)
-
-
-def _stacked(source: Script, owner: ast.ClassDef) -> bool:
-    """Instances are made in a loop, a comprehension or a repeated list."""
-    for call in source.named(owner.name):
-        for parent in source.above(call):
-            if isinstance(parent, (ast.ListComp, ast.GeneratorExp, ast.For)):
-                return True
-            if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult):
-                return True
-            if isinstance(parent, ast.stmt):
-                break
-    return False
-
-
-@probe()
-def norm_is_identity(view: View) -> Finding:
-    """A layer that is named a norm, and is used where a stream should be normalised, is the identity."""
-    return first(view, _identity, "the scripts name no layer a norm")
-
-
-def _identity(source: Script) -> Finding | None:
-    seen = None
-    for owner in source.modules:
-        named = [
-            (n, c)
-            for n, c in held(owner)
-            if re.match(r"(?:n|ln|bn|norm|layer_?norm|rms_?norm)\d*(?:_\w+)?$", n, re.I)
-        ]
-        if not named:
-            continue
-        seen = seen or named[0][1]
-        blank = [c for _, c in named if last_name(c.func) == "Identity"]
-        if blank and len(blank) == len(named) and not chosen(source, blank[0]):
-            return at(source, blank[0], "what is named a norm here is the identity")
-    return ok(source, seen, "what is named a norm normalises") if seen is not None else None
