@@ -224,6 +224,11 @@ def no_regularization(view: View) -> Finding:
 _FP16_TINY = 6e-8  # smaller numbers are zero in fp16
 
 
+def _acts(run: Run) -> bool:
+    """A policy is trained: its epsilon bounds ratios, or is how often an action is drawn at random."""
+    return any(re.search(r"(?i)\bppo|grpo|greedy|policy_", code) for code in run.scripts.values())
+
+
 @probe("config:adam_epsilon|config:layer_norm_epsilon|config:batch_norm_epsilon|config:loss_epsilon")
 def epsilon_extreme(view: View, large: float) -> Finding:
     """An epsilon is zero, vanishes in fp16 where fp16 computes with it, or is very large."""
@@ -242,6 +247,7 @@ def epsilon_extreme(view: View, large: float) -> Finding:
             text = f"{says(setting)} is zero in fp16 (least value {_FP16_TINY:g})"
             return present(text, **carried(setting, threshold=_FP16_TINY))
         bare = names.parts_of(setting.raw)[-1] in ("eps", "epsilon") and "optimizer" not in run.settings
+        bare = bare or (names.parts_of(setting.raw)[-1].lower() in ("eps", "epsilon") and _acts(run))
         if value > large and setting.key == "adam_epsilon" and not bare and _is_adam(run):
             return present(f"{says(setting)} damps every step", **carried(setting, threshold=large))
     if not known:

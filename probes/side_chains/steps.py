@@ -63,6 +63,8 @@ def batches_apart(source: Script) -> Apart | None:
         made[side_] = [*told, *((n, t) for n, t in made[side_] if n not in through)]
     if not made[True] or not made[False]:
         return None
+    if _one_inside(source, [n for n, _ in made[True]], [n for n, _ in made[False]], through):
+        return None
     found: Apart | None = None
     run.steps = MOST_STEPS
     for mine, given in made[True][:4]:
@@ -72,6 +74,22 @@ def batches_apart(source: Script) -> Apart | None:
                 return None
             found = found or one
     return found
+
+
+def _one_inside(
+    source: Script, learns: list[ast.Call], scores: list[ast.Call], through: dict[ast.Call, list[Term]]
+) -> bool:
+    """One side stands in a function within the function of the other, and was met only by itself.
+
+    What the outer one has made ready (`batch`, `data`) is not known there.
+    """
+    for inner, outer in ((learns, scores), (scores, learns)):
+        around = {source.function_around(n) for n in outer} - {None}
+        for node in inner:
+            function = source.function_around(node)
+            if node not in through and function is not None and around & set(source.above(function)):
+                return True
+    return False
 
 
 def _unlike(run: Evaluator, mine: ast.Call, given: Term, theirs: ast.Call, handed: Term) -> Apart | None:

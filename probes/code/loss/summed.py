@@ -163,7 +163,8 @@ def _is_trained_on(source: Script, call: ast.Call) -> bool:
     if without_gradients(source, call):
         return False
     outer = source.parents.get(call)
-    return not (isinstance(outer, ast.Attribute) and outer.attr == "item")
+    # the root of such a sum is a norm
+    return not (isinstance(outer, ast.Attribute) and outer.attr in ("item", "sqrt"))
 
 
 def _divided(source: Script, node: ast.AST) -> bool:

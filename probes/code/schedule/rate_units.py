@@ -141,7 +141,9 @@ def _wrong(mine: Flow, one: Schedule) -> str:
             return f"this {name} is counted in samples, and it moves with every batch"
     if one.warmup is not None:
         count = literal(source, one.warmup)
-        if isinstance(count, int) and not isinstance(count, bool) and 0 < count <= _FEW:
+        whole = literal(source, one.length) if one.length is not None else None
+        short = isinstance(whole, int) and isinstance(count, int) and whole <= 20 * count  # for a try
+        if isinstance(count, int) and not isinstance(count, bool) and 0 < count <= _FEW and not short:
             return f"the warm-up is over after {count} batches"
         if one.length is not None and _as_long(source, one.warmup, one.length):
             return "the warm-up is as long as the whole schedule"

@@ -43,7 +43,7 @@ def _not_divided(source: Script) -> Finding | None:
             n
             for n in source.of(ast.BinOp, ast.AugAssign)
             if isinstance(n.op, ast.Div)
-            and count in _factors(n.right if isinstance(n, ast.BinOp) else n.value)
+            and count in _factors(source, n.right if isinstance(n, ast.BinOp) else n.value)
             and ".item()" not in unparse(n)  # a figure for the log
         ]
         if divided:
@@ -88,7 +88,7 @@ def _is_divided(source: Script, backward: ast.Call, count: ast.expr) -> bool:
         taken_of = taken_of.args[0]
     text = unparse(count)
     return any(
-        isinstance(n.op, ast.Div) and text in _factors(n.right)
+        isinstance(n.op, ast.Div) and text in _factors(source, n.right)
         for v in (taken_of, *flow(source).values(taken_of, 3))
         for n in of(v, ast.BinOp)
     ) or any(
@@ -97,12 +97,17 @@ def _is_divided(source: Script, backward: ast.Call, count: ast.expr) -> bool:
     )
 
 
-def _factors(value: ast.expr) -> Iterator[str]:
-    """What a product is made of, as written: `tokens * accum` -> "tokens * accum", "tokens", "accum"."""
+def _factors(source: Script, value: ast.expr) -> Iterator[str]:
+    """What a product is made of, as written: `tokens * accum` -> "tokens * accum", "tokens", "accum".
+
+    Also by way of a name: `pairs = micro * accum` of `loss.sum() / pairs`.
+    """
     yield unparse(value)
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-        yield from _factors(value.left)
-        yield from _factors(value.right)
+    products = flow(source).values(value, 2) if isinstance(value, ast.Name) else [value]
+    for product in products:
+        if isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult):
+            yield from _factors(source, product.left)
+            yield from _factors(source, product.right)
 
 
 def _handed_on(source: Script, count: str) -> bool:
