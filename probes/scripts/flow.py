@@ -519,7 +519,9 @@ _KERAS = re.compile(r"(?:sparse|binary|categorical)_?(?:focal_?)?(?:categorical_
 
 
 def answers_first(source: Script, call: ast.Call) -> bool:
-    """A loss of Keras, which takes the answers before the predictions."""
+    """A loss of Keras, or of `tf.nn` by place, which takes the answers before the predictions."""
+    if source.owner(call) in ("tf.nn", "tensorflow.nn", "tf.compat.v2.nn"):
+        return last_name(call.func).endswith("_cross_entropy_with_logits")
     kind = dict(losses(source)).get(call, last_name(call.func).lower())
     return _KERAS.search(kind.lower()) is not None and bool({"keras", "tensorflow"} & set(source.frameworks))
 

@@ -86,6 +86,8 @@ def sample(run: Evaluator, held: Term, depth: int = 10) -> Term:
         return held.args[0]
     if held.head.startswith("call:"):
         return _of_call(run, held, depth)
+    if held.head == "item" and held.args[0].head == "call:random_split" and held.args[0].args:
+        return sample(run, held.args[0].args[0], depth - 1)  # a part of a data set is made as all of it
     return run.make("each", node, (held,))
 
 

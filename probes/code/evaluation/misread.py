@@ -110,6 +110,11 @@ def _area_of_decisions(source: Script) -> Finding | None:
     return None
 
 
+def _is_column(node: ast.expr) -> bool:
+    told = node.slice if isinstance(node, ast.Subscript) else None
+    return isinstance(told, ast.Tuple) and isinstance(told.elts[-1], ast.Constant)
+
+
 def _logits_for_chances(source: Script) -> Finding | None:
     for node in source.of(ast.Compare):
         if len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Gt, ast.GtE)):
@@ -118,6 +123,8 @@ def _logits_for_chances(source: Script) -> Finding | None:
         if limit is None or not 0.0 < limit < 1.0:
             continue
         told = kinds(source, node.left)
+        if any(_is_column(v) for v in (node.left, *flow(source).values(node.left, 3))):
+            continue  # `predict_proba(x)[:, 1]`: of two classes the second one
         if told == {LOGITS}:
             return at(source, node, "a threshold for chances is held against raw scores")
         alone = isinstance(node.comparators[0], ast.Constant)

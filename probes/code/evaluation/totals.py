@@ -20,6 +20,10 @@ _SHOWS = re.compile(
 )
 
 
+# what is meant to be of the last round, and sizes in memory
+_LAST = re.compile(r"(?i)(?:^|_)(?:final|last|best|current|latest|[kmg]b|bytes|mem\w*)(?:_|$)")
+
+
 def last_round_only(source: Script) -> Finding | None:
     """`loss = 0`, then `loss = ...` in each round of a loop, and `loss / len(loader)` behind it."""
     seen: ast.AST | None = None
@@ -37,9 +41,10 @@ def last_round_only(source: Script) -> Finding | None:
             name = node.targets[0].id
             if name not in starts or _is_read(source, loop, name) or _is_added(loop, name):
                 continue
-            if isinstance(node.value, ast.Constant):
+            if isinstance(node.value, ast.Constant) or _LAST.search(name):
                 continue
-            if any(top == name for top, _, _ in _quotients(source, loop, after=True)):
+            divisors = [below for top, below, _ in _quotients(source, loop, after=True) if top == name]
+            if any(not isinstance(below, ast.Constant) for below in divisors):
                 return at(source, node, f"`{name}` holds only the last round and is divided like a sum")
     return ok(source, seen, "sums are added up") if seen is not None else None
 

@@ -72,6 +72,9 @@ def _eval_while_training(source: Script) -> Finding | None:
         return at(source, last[0], "the model is put into evaluation mode right before it trains")
     if trains and any(runs_in(source, c, epoch_loop) for c in trains):
         return ok(source, trains[0], "the model is put back into training mode in each epoch")
+    told = [c for c in source.named("train") if c.args and not isinstance(c.args[0], ast.Constant)]
+    if any(runs_in(source, c, epoch_loop) for c in told):
+        return ok(source, told[0], "the mode is set in each epoch, as it is asked for")
     evals = [c for c in evals if not _is_finished(source, c)]
     # what is switched off above the loop and on again below that, before it begins, is on when it does
     back = last[0].lineno if last is not None and last[1] else 0

@@ -11,11 +11,11 @@ from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow
-from ...scripts.syntax import Script
+from ...scripts.syntax import Script, lines_of
 from ..model.extraction import extracts_features
 from ..model.pretrained import saved_here
 from ..shared.checks import at, first, ok
-from ..shared.nodes import is_false, is_true
+from ..shared.nodes import block_of, is_false, is_true
 from ..shared.sides import either
 from ..shared.uses import never_run
 from ..tensorflow.keras_slips import new_layer_untrained
@@ -70,7 +70,7 @@ def _freezes(source: Script) -> Finding | None:
             and not _aside(mine, owner)
             and not _optional(source, node)
         ):
-            spared = (_wrapped, _rate_of_zero, _loaded_before, _trained_before)
+            spared = (_wrapped, _rate_of_zero, _loaded_before, _trained_before, _first_layers, _put_to_rest)
             if not any(check(source, node) for check in spared):
                 seen.append(node)
     if seen and reopened:
@@ -149,14 +149,41 @@ def _loaded_before(source: Script, node: ast.AST) -> bool:
     return any(text.startswith(part) for text in frozen for part in parts)
 
 
+_LEARNT = re.compile(r"weights\s*=\s*['\"]imagenet|load_weights\(|\bapplications\.|Backbone\(|from_preset\(")
+
+
+def _first_layers(source: Script, node: ast.AST) -> bool:
+    """`for layer in base.layers[:100]:` of a network that was trained elsewhere: the usual fine-tuning."""
+    parts = [
+        p.iter for p in source.above(node) if isinstance(p, ast.For) and isinstance(p.iter, ast.Subscript)
+    ]
+    of_layers = any(isinstance(p.value, ast.Attribute) and p.value.attr == "layers" for p in parts)
+    above = "\n".join(lines_of(source.text)[: getattr(node, "lineno", 0)])
+    return of_layers and _LEARNT.search(above) is not None
+
+
+def _put_to_rest(source: Script, node: ast.AST) -> bool:
+    """`model.eval()`, then all of its parameters are switched off: something beside it is trained."""
+    loops = [p for p in source.above(node) if isinstance(p, ast.For)]
+    whole = re.fullmatch(r"([\w.]+)\.parameters\(\)", unparse(loops[0].iter)) if loops else None
+    if whole is None:
+        return False
+    block = block_of(source, loops[0])
+    before = block[block.index(loops[0]) - 1] if loops[0] in block and block.index(loops[0]) else None
+    return before is not None and unparse(before) == f"{whole[1]}.eval()" and "from_pretrained" in source.code
+
+
 def _trained_before(source: Script, node: ast.AST) -> bool:
     """`train(model, old)`, then layers are frozen, then `train(model, new)`: what it learned is kept."""
     around, line = source.function_around(node), getattr(node, "lineno", 0)
     if any(isinstance(p, (ast.For, ast.While)) and _trains(source, p) for p in source.above(node)):
         return False
     beside = [c for c in source.calls if source.function_around(c) is around and c.lineno != line]
-    trains = [c.lineno < line for c in beside if _trains(source, c)]
-    return True in trains and False in trains
+    trains: dict[str, set[bool]] = {}  # the same call on either side: `model.fit`, `train`
+    for call in beside:
+        if _trains(source, call):
+            trains.setdefault(unparse(call.func), set()).add(call.lineno < line)
+    return {True, False} in trains.values()
 
 
 def _trains(source: Script, node: ast.AST) -> bool:

@@ -139,10 +139,33 @@ def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Cha
             continue
         if isinstance(node, ast.AugAssign) and (_grows(source, node) or _is_number(source, name)):
             continue
+        if isinstance(node, ast.AugAssign) and _is_size(node.value):
+            continue  # `report.nb_test += data.size(0)`
+        if _is_path(node.value):
+            continue
         is_label = _names_labels(name) or (base(target) in targets(source) and "." in name)
         if is_label == labels and not _is_figure(name):
             found.setdefault((split, name.lower().replace(split, "*")), []).append(node)
     return found
+
+
+def _is_size(value: ast.expr) -> bool:
+    """`data.size(0)`, `len(y)`, `x.shape[0]`: how many there are."""
+    inner = value.value if isinstance(value, ast.Subscript) else value
+    called = isinstance(inner, ast.Call) and last_name(inner.func) in ("size", "len", "numel")
+    return called or (isinstance(inner, ast.Attribute) and inner.attr == "shape")
+
+
+def _is_path(value: ast.expr) -> bool:
+    """`args.train + "/numpy/"`: a text is put to it."""
+    return any(
+        isinstance(n.op, ast.Add)
+        and any(
+            isinstance(s, ast.JoinedStr) or (isinstance(s, ast.Constant) and isinstance(s.value, str))
+            for s in (n.left, n.right)
+        )
+        for n in of(value, ast.BinOp)
+    )
 
 
 def _whole(target: ast.expr) -> str:

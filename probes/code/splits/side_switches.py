@@ -333,6 +333,9 @@ def _end(value: ast.expr) -> tuple[str, str, str] | None:
     return (unparse(cuts[0].value), lower, upper) if lower or upper else None
 
 
+_PARTS = ("skip", "take", "shard", "select", "filter")
+
+
 def reads_other_source(source: Script) -> Finding | None:
     """`train = Folder(root / "val", augment)` beside `val = Folder(root / "val", plain)`."""
     held = [(g, c, t) for g in given(source) if not g.learns and (c := _made(g.value)) and (t := _places(c))]
@@ -341,6 +344,8 @@ def reads_other_source(source: Script) -> Finding | None:
         if not mine.learns or call is None or not _is_data(mine.name):
             continue
         places = _places(call)
+        if any(last_name(c.func) in _PARTS for c in of(call, ast.Call)):
+            continue  # `prepare(all.skip(n))` beside `prepare(all.take(n))`
         if not any(side(p) is False for p in places) or any(side(p) is True for p in places):
             continue
         for other, made, theirs in held:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Ways of published training scripts that are right, each beside the fault that it looks like."""
 
 from __future__ import annotations
@@ -182,3 +183,75 @@ def test_frozen_after_training() -> None:
 
     assert state("script-part-not-trained", text.format("model.fit(x_train, y_train)\n")) != "present"
     assert state("script-part-not-trained", text.format("")) == "present"
+
+
+SPLIT = """
+import torch
+from torchvision import datasets, transforms
+from torch.utils.data import DataLoader, random_split
+plain = transforms.ToTensor()
+train_full = datasets.MNIST("data", train=True, transform=plain)
+test_ds = datasets.MNIST("data", train=False, transform={})
+train_ds, val_ds = random_split(train_full, [50000, 10000])
+train_loader = DataLoader(train_ds, batch_size=64, shuffle=True)
+test_loader = DataLoader(test_ds, batch_size=64)
+net = torch.nn.Linear(784, 10)
+opt = torch.optim.Adam(net.parameters())
+for x, y in train_loader:
+    loss = torch.nn.functional.cross_entropy(net(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+def test_a_part_of_a_data_set_is_processed_as_all_of_it() -> None:
+    """`random_split` of the training data beside a test set of its own, which gets the same or other steps."""
+    other = "transforms.Compose([plain, transforms.Normalize(0.5, 0.5)])"
+
+    assert state("script-splits-processed-differently", SPLIT.format("plain")) != "present"
+    assert state("script-splits-processed-differently", SPLIT.format(other)) == "present"
+
+
+def test_parts_of_one_stream() -> None:
+    """`prepare(rows.skip(n))` beside `prepare(rows.take(n))` are two parts, whatever n is called."""
+    text = "train_set = prepare(rows.{}(cfg['val_size']), cfg['val_size'])\nval_set = prepare(rows.{}(cfg['val_size']))\n"
+    text = TORCH.format(text + "Net = lambda: m", CE)
+
+    assert state("script-training-sees-evaluation", text.format("skip", "take")) != "present"
+
+
+def test_figures_of_the_last_round() -> None:
+    """`shown_final = rate` of each round, in percent behind the loop: meant to be of the last one."""
+    text = (
+        TORCH.format("{}_loss = 0.0\nNet = lambda: m", CE)
+        + "        {}_loss = loss.item()\nprint({}_loss / {})\n"
+    )
+
+    assert (
+        state("script-metric-miscounts", text.format("final", "final", "final", "len(loader)")) != "present"
+    )
+    assert state("script-metric-miscounts", text.format("mean", "mean", "mean", "100.0")) != "present"
+    assert state("script-metric-miscounts", text.format("mean", "mean", "mean", "len(loader)")) == "present"
+
+
+def test_the_mode_is_handed_to_each_round() -> None:
+    """`model.train(learns)` in every round; a picture drawn in evaluation mode leaves nothing behind."""
+    rounds = "{}\nimport torch\ndef draw(net):\n    net.eval()\ndef run(net, loader, opt, learns):\n    {}\n"
+    rounds += "    for x, y in loader:\n        loss = torch.nn.functional.cross_entropy(net(x), y)\n"
+    rounds += "        if learns:\n            opt.zero_grad()\n            loss.backward()\n            opt.step()\n"
+    rounds += "for epoch in range(9):\n    run(net, train_loader, opt, True)\n    draw(net)\n"
+    symptom = "script-eval-mode-while-training"
+
+    assert state(symptom, rounds.format("", "net.train(learns)")) != "present"
+    assert state(symptom, rounds.format("", "pass")) == "present"
+
+
+def test_two_losses_of_tensorflow_by_place() -> None:
+    """`tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)` takes the labels first."""
+    text = "import tensorflow as tf\n@tf.function\ndef step(x, y):\n    with tf.GradientTape() as tape:\n"
+    text += "        logits = model(x)\n        loss = tf.nn.sparse_softmax_cross_entropy_with_logits({})\n"
+    text += "    g = tape.gradient(loss, model.trainable_variables)\n    opt.apply_gradients(g)\nfor x, y in d:\n    step(x, y)\n"
+
+    assert state("script-loss-arguments-swapped", text.format("y, logits")) != "present"
+    assert state("script-loss-arguments-swapped", text.format("logits, y")) == "present"
