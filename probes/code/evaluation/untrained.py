@@ -45,7 +45,9 @@ def made_anew_for_evaluation(source: Script) -> Finding | None:
             continue
         scope = source.function_around(node)
         trained = _trained(source, scope)
-        later = [n for n in of(scope or source.tree, ast.Name, ast.Attribute) if n.lineno > node.lineno]
+        end = (node.end_lineno or node.lineno, node.end_col_offset or 0)  # others may follow on its line
+        every = of(scope or source.tree, ast.Name, ast.Attribute)
+        later = [n for n in every if (n.lineno, n.col_offset) >= end]
         others = {unparse(n) for n in later} & (trained - {name})
         uses = [n for n in later if unparse(n) == name and source.function_around(n) is scope]
         if trained and not others and uses and all(_scored(source, n) is not None for n in uses):

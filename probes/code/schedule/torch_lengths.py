@@ -259,7 +259,7 @@ def gone_too_soon(source: Script) -> Finding | None:
                 source, call, f"it is moved with every update: nothing is left of the rate after {falls:g}"
             )
         rounds = epochs_around(source, steps[0]) if moved == {EPOCH} else _of_trainer(source, call)
-        if rounds is not None and size == 1 and gamma <= 0.5 and _EARLY * falls <= rounds:
+        if rounds is not None and size == 1 and gamma <= 0.5 and not gated and _EARLY * falls <= rounds:
             why = f"next to nothing is left of the rate after {falls:g} of {rounds:g} epochs"
             return at(source, call, why)
     return _gone_at_marks(source)

@@ -59,7 +59,11 @@ class _Worked:
     def ways(self) -> list[float]:
         """Each as it is and in percent; what is missing of the plain one to all."""
         missing = 1 - self.wanted[0]
-        return [v for w in (*self.wanted, missing) for v in (w, 100 * w)]
+        found = [v for w in (*self.wanted, missing) for v in (w, 100 * w)]
+        if self.kind in _SHARES and self.value > 1 and self.value == round(self.value):
+            whole = [float(how(100 * w)) for w in self.wanted for how in (np.floor, np.round)]
+            found = [self.value if self.value in whole else v for v in found]  # `100 * hits // n`
+        return found
 
 
 def worked_otherwise(machine: Machine) -> Iterator[Verdict]:

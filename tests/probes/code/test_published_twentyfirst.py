@@ -255,3 +255,48 @@ def test_two_losses_of_tensorflow_by_place() -> None:
 
     assert state("script-loss-arguments-swapped", text.format("y, logits")) != "present"
     assert state("script-loss-arguments-swapped", text.format("logits, y")) == "present"
+
+
+def test_whole_percent_and_statements_on_one_line() -> None:
+    """`100 * hits // n` is an accuracy in whole percent; what follows on the line of a new model loads into it."""
+    text = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(32, 10)
+    def forward(self, x):
+        return self.fc(x)
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for epoch in range(9):
+    for x, y in train_loader:
+        opt.zero_grad()
+        torch.nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+net = Net(){}
+hits = n = 0
+with torch.no_grad():
+    for x, y in test_loader:
+        hits += (net(x).argmax(1) == y).sum().item()
+        n += y.size(0)
+print(f"accuracy: {100 * {} // n} %")
+"""
+    loads = "; net.load_state_dict(torch.load('net.pt'))"
+    right = text.replace("Net(){}", "Net()" + loads).replace("100 * {}", "100 * hits")
+
+    assert state("script-metric-miscounts", right) != "present"
+    assert state("script-evaluates-stale-copy", right) != "present"
+    assert state("script-evaluates-stale-copy", right.replace(loads, "")) == "present"
+    assert state("script-metric-miscounts", right.replace("n += y.size(0)", "n += 1")) == "present"
+
+
+def test_a_rate_that_falls_where_a_score_asks_for_it() -> None:
+    """`StepLR(opt, 1, gamma=0.1)` that is stepped only in epochs that got no better."""
+    text = TORCH.format("Net = lambda: torch.nn.Linear(4, 2)", CE).replace(
+        "opt = torch.optim.Adam(net.parameters(), lr=1e-3)",
+        "opt = torch.optim.SGD(net.parameters(), lr=1e-1)\nsched = torch.optim.lr_scheduler.StepLR(opt, 1, gamma=0.1)",
+    )
+
+    assert state("script-schedule-wrong", text + "    if score < best:\n        sched.step()\n") != "present"
+    assert state("script-schedule-wrong", text + "    sched.step()\n") == "present"
