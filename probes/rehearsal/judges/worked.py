@@ -60,10 +60,9 @@ class _Worked:
         """Each as it is and in percent; what is missing of the plain one to all."""
         missing = 1 - self.wanted[0]
         found = [v for w in (*self.wanted, missing) for v in (w, 100 * w)]
-        if self.kind in _SHARES and self.value > 1 and self.value == round(self.value):
-            whole = [float(how(100 * w)) for w in self.wanted for how in (np.floor, np.round)]
-            found = [self.value if self.value in whole else v for v in found]  # `100 * hits // n`
-        return found
+        plain = 100 * self.wanted[0]
+        whole = self.kind in _SHARES and self.value > 1 and self.value in (np.floor(plain), np.round(plain))
+        return [*found, self.value if whole else plain]  # `100 * hits // n`
 
 
 def worked_otherwise(machine: Machine) -> Iterator[Verdict]:

@@ -272,8 +272,10 @@ opt = torch.optim.SGD(net.parameters(), lr=0.01)
 for epoch in range(9):
     for x, y in train_loader:
         opt.zero_grad()
-        torch.nn.functional.cross_entropy(net(x), y).backward()
+        loss = torch.nn.functional.cross_entropy(net(x), y)
+        loss.backward()
         opt.step()
+torch.save(net.state_dict(), 'net.pt')
 net = Net(){}
 hits = n = 0
 with torch.no_grad():
@@ -288,7 +290,7 @@ print(f"accuracy: {100 * {} // n} %")
     assert state("script-metric-miscounts", right) != "present"
     assert state("script-evaluates-stale-copy", right) != "present"
     assert state("script-evaluates-stale-copy", right.replace(loads, "")) == "present"
-    assert state("script-metric-miscounts", right.replace("n += y.size(0)", "n += 1")) == "present"
+    assert state("script-metric-miscounts", right.replace("100 * hits", "80 * hits")) == "present"
 
 
 def test_a_rate_that_falls_where_a_score_asks_for_it() -> None:
