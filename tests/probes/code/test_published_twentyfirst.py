@@ -267,6 +267,9 @@ class Net(torch.nn.Module):
         self.fc = torch.nn.Linear(32, 10)
     def forward(self, x):
         return self.fc(x)
+from torchvision.datasets import MNIST
+train_loader = torch.utils.data.DataLoader(MNIST("data", train=True), batch_size=64, shuffle=True)
+test_loader = torch.utils.data.DataLoader(MNIST("data", train=False), batch_size=64)
 net = Net()
 opt = torch.optim.SGD(net.parameters(), lr=0.01)
 for epoch in range(9):
