@@ -30,6 +30,7 @@ from .values import (
     Ended,
     Filled,
     Fit,
+    Frame,
     Instance,
     Kind,
     Library,
@@ -377,6 +378,13 @@ class Machine(Objects):
             owner[index] = value
         else:
             worlds.set_item(self, owner, index, value, node)
+
+    def delete_item(self, owner: Any, key: Any) -> None:
+        """Take an entry out of a mapping, or a column out of a table."""
+        if isinstance(owner, dict) and isinstance(key, (str, int)):
+            owner.pop(key, None)
+        elif isinstance(owner, Frame) and isinstance(key, str):
+            worlds.take_out(owner, [key])
 
     def items_of(self, value: Any) -> list[Any] | None:
         """The items of one of our objects, or None."""

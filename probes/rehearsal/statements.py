@@ -169,8 +169,7 @@ class Statements(Expressions):
                 scope.names.pop(target.id, None)
             elif isinstance(target, ast.Subscript):
                 owner, key = self.value(target.value, scope), self.value(target.slice, scope)
-                if isinstance(owner, dict) and isinstance(key, (str, int)):
-                    owner.pop(key, None)
+                self.delete_item(owner, key)
 
     def bind(self, target: ast.expr, value: Any, scope: Scope) -> None:
         """Give a name, an attribute, an item or several of them a value."""

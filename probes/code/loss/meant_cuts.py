@@ -199,10 +199,27 @@ def _calls_in(node: ast.AST) -> bool:
 _MADE_UP = ("arange", "zeros", "ones", "zeros_like", "ones_like", "linspace", "eye", "full", "rand", "randn")
 
 
+_LAID_OUT = ("squeeze", "unsqueeze", "view", "reshape", "flatten", "long", "to", "t", "contiguous")
+_WITH_PLACES = ("topk", "max", "min", "sort", "median")
+
+
+def is_place(source: Script, node: ast.expr) -> bool:
+    """`_, best = scores.topk(1)`, and `best.squeeze(-1)`: where something stands has no slope."""
+    while isinstance(node, ast.Call) and last_name(node.func) in _LAID_OUT and receiver(node) is not None:
+        node = receiver(node) or node
+    given = flow(source).all_given(node) if isinstance(node, ast.Name) else []
+    return bool(given) and all(
+        isinstance(g.value, ast.Call) and last_name(g.value.func) in _WITH_PLACES and tuple(g.places) == (1,)
+        for g in given
+    )
+
+
 def takes_part(source: Script, node: ast.Call) -> bool:
     """What is cut has no slope anyway, is the target of a loss, or is joined to values that are not cut."""
     inner = receiver(node)
     if isinstance(inner, ast.Compare) or (isinstance(inner, ast.Call) and last_name(inner.func) in STEPS):
+        return True
+    if inner is not None and is_place(source, inner):
         return True
     if isinstance(inner, ast.Call) and last_name(inner.func) in _MADE_UP:
         return True

@@ -49,6 +49,7 @@ from .meant_cuts import (
     handed_beside,
     is_fixed_table,
     is_meant,
+    is_place,
     is_worth_of_actions,
     keeps_to_itself,
     kept_to_be_told,
@@ -315,6 +316,8 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
     roots = {origin(mine, u) for u in uncut if isinstance(u, (ast.Name, ast.Attribute))}
     for node, inside in cut:
         if straight_through(node) or handed_beside(source, node) or is_meant(source, node):
+            continue
+        if is_place(source, inside):
             continue
         if isinstance(inside, (ast.Name, ast.Attribute)) and origin(mine, inside) in roots:
             continue  # it takes part uncut as well

@@ -18,7 +18,7 @@ from . import (
 )
 from .columns import masked
 from .fields import field_of, item_of, items_of, part_of, set_field
-from .frames import as_array, as_column
+from .frames import as_array, as_column, take_out
 from .given import of_its_place, set_item
 from .known_numbers import counted_at, place_of
 from .networks import layer
@@ -55,6 +55,7 @@ __all__ = [
     "set_item",
     "sklearn",
     "tables",
+    "take_out",
     "tensors",
     "training",
 ]

@@ -255,7 +255,7 @@ def _dropped(call: Call) -> Any:
         if not isinstance(name, str):
             return Unknown("column")
         gone = series(held, name)
-        _without(held, [name])
+        take_out(held, [name])
         return gone
     what = call.named.get("columns", call.given[0] if call.given else None)
     along = call.named.get("axis", call.given[1] if len(call.given) > 1 else 0)
@@ -273,14 +273,17 @@ def _dropped(call: Call) -> Any:
         if names is None:
             made.held |= {f"{name_of(held)}#!?"}
         else:
-            _without(made, names)
+            take_out(made, names)
     return _or_in_place(call, held, made)
 
 
-def _without(held: Frame, names: list[str]) -> None:
+def take_out(held: Frame, names: list[str]) -> None:
+    """Take columns out of a table, in place."""
     held.without |= set(names)
     held.made = {k: v for k, v in held.made.items() if k not in names}
     held.held = frozenset(h for h in held.held if h.partition("#")[2] not in names)
+    if any(h.endswith("#*") for h in held.held):
+        held.held |= {f"{name_of(held)}#!{c}" for c in names}  # what is made of it has all but those
     if held.columns is not None:
         held.columns = tuple(c for c in held.columns if c not in names)
 

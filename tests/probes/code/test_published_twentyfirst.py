@@ -305,3 +305,46 @@ def test_a_rate_that_falls_where_a_score_asks_for_it() -> None:
 
     assert state("script-schedule-wrong", text + "    if score < best:\n        sched.step()\n") != "present"
     assert state("script-schedule-wrong", text + "    sched.step()\n") == "present"
+
+
+TABLE = """
+import pandas as pd, numpy as np, tensorflow as tf
+df = pd.read_csv("cars.csv")
+train = df.sample(frac=0.8, random_state=0)
+test = df.drop(train.index)
+{}
+model = tf.keras.Sequential([tf.keras.layers.Dense(64, activation="relu"), tf.keras.layers.Dense(1)])
+model.compile(loss="mse", optimizer="adam")
+model.fit(x, y, epochs=100)
+print(model.evaluate(tx, ty))
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        ("x, tx = train.copy(), test.copy()\ny, ty = x.pop('mpg'), tx.pop('mpg')", False),
+        (
+            "y, ty = np.array(train.pop('mpg')), np.array(test.pop('mpg'))\nx, tx = np.array(train), np.array(test)",
+            False,
+        ),
+        ("y, ty = train['mpg'], test['mpg']\ndel train['mpg']\ndel test['mpg']\nx, tx = train, test", False),
+        ("y, ty = train['mpg'], test['mpg']\nx, tx = train, test", True),
+    ],
+)
+def test_columns_that_are_taken_out(way: str, told: bool) -> None:
+    """`y = x.pop("mpg")` and `del x["mpg"]` leave the table without its target."""
+    assert (state("script-answers-joined", TABLE.format(way)) == "present") is told
+
+
+def test_places_have_no_slope() -> None:
+    """`_, best = scores.topk(1)`, which a decoder is fed next, is cut off as it has no gradient; its scores have."""
+    text = TORCH.format(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(4, 4)\n"
+        "    def forward(self, x):\n        best, place = self.a(x).topk(1)\n        h = {}.squeeze(-1).detach()\n"
+        "        return self.a(x + h)",
+        CE,
+    )
+
+    assert state("script-gradient-path-cut", text.format("place")) != "present"
+    assert state("script-gradient-path-cut", text.format("best")) == "present"
