@@ -319,7 +319,7 @@ def _told(
             found = found[0]
         if isinstance(found, str):
             return None  # a text tells a figure with as many digits as it likes
-        if isinstance(found, list) and len(found) > 1:
+        if isinstance(found, list) and len(found) > 1 and kind_of(function.name) in ("accuracy", "recall"):
             return None  # the hits among the first k, for several k
         made = np.asarray(found, float).view(np.ndarray)
         if kind_of(function.name) in ("iou", "dice") and made.ndim > 1 and not _BOXED.search(" ".join(roles)):
