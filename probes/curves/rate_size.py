@@ -425,6 +425,9 @@ def _plain(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
+_SUMMED = re.compile(r"reduction ?= ?['\"]sum['\"]")
+
+
 def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
     peak = _peak(view.run)
     if peak is None:
@@ -434,6 +437,8 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
         return unknown(f"{text}: it is zero, not small", value=value, **rest)
     if value < 0:
         return unknown(f"{text}: it is below zero, not small", value=value, **rest)
+    if any(_SUMMED.search(code) for code in view.run.scripts.values()):
+        return unknown(f"{text}; the loss of a script is a sum, which asks for less", value=value, **rest)
     lr = curve(view.run)
     wanted = number_of(view.run, "learning_rate")
     if lr is not None and wanted is not None and lr.peak == value < 0.2 * wanted:

@@ -98,9 +98,19 @@ _LOOKS_AT_GRADIENTS = re.compile(r"\.grad(?:_\w+)?\b|autograd\.grad|jacobian|hes
 _LEARNS = re.compile(r"\blr\b|learning_rate|step_size|optim|apply_gradients|\.fit\(|rainer")
 
 
+_RATE = re.compile(r"(?i)\b(?:lr|learning_rate) ?= ?(\d[\d.]*e-\d+)")
+_TINY = 1e-5
+
+
+def _tiny_rate(source: Script) -> bool:
+    """Every rate is so small that it makes up for a sum, as in PyTorch's first examples."""
+    rates = [float(r) for r in _RATE.findall(source.code)]
+    return bool(rates) and max(rates) <= _TINY
+
+
 def _loss_summed(source: Script) -> Finding | None:
     known = [c for c, _ in (*losses(source), *loss_objects(source))]
-    if not known:
+    if not known or _tiny_rate(source):
         return None
     if not (source.optimizer_calls or source.steps or _LEARNS.search(source.code)):
         if _LOOKS_AT_GRADIENTS.search(source.code):

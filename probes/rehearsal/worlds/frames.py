@@ -262,7 +262,7 @@ def _dropped(call: Call) -> Any:
     rows = "columns" not in call.named and along not in (1, "columns") and call.callee.name == "drop"
     if rows and "polars" not in getattr(call.callee, "name", ""):
         what = call.named.get("index", what)
-        labels = what.number if isinstance(what, Tensor) else None
+        labels = what.number if isinstance(what, Tensor) and not what.vague else None
         places = None
         if isinstance(labels, np.ndarray) and held.labels is not None and labels.dtype.kind in "iu":
             places = np.flatnonzero(~np.isin(held.labels, labels))
@@ -550,6 +550,8 @@ class Places:
         first, rest = (index[0], list(index[1:])) if isinstance(index, tuple) and index else (index, [])
         if isinstance(first, slice) and first == slice(None):
             made: Any = held
+        elif isinstance(first, Tensor) and first.vague and not isinstance(first, Series):
+            made = taken(held, None)  # of rows that are not known
         elif self.by_label:
             made = self._labelled(machine, first)
         else:
