@@ -425,7 +425,9 @@ def _plain(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-_SUMMED = re.compile(r"reduction ?= ?['\"]sum['\"]")
+_SUMMED = re.compile(
+    r"Loss\(reduction ?= ?['\"]sum['\"]\)"
+)  # one loss of a whole script, not of an evaluation
 
 
 def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
