@@ -93,7 +93,8 @@ def _target_inside(source: Script) -> Finding | None:
             )
             attacked = re.search(r"(?i)attack|advers|fgsm|pgd|perturb", unparse(node.value)) is not None
             part = isinstance(target.value, ast.Subscript) and _own_label(target.value)
-            if told and not (_own_label(target) or part) and not table and not whole and not attacked:
+            pair = isinstance(node.value, (ast.List, ast.Tuple))  # `parts[name] = [images, labels]`
+            if told and not (_own_label(target) or part or pair or table or whole or attacked):
                 return at(source, node, "a column of the inputs is computed from the target")
         elif isinstance(target, ast.Name) and _INPUTS.search(target.id.lower()):
             if isinstance(node.value, ast.Call) and last_name(node.value.func) in JOINS:

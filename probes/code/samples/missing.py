@@ -171,6 +171,8 @@ _MEASURES = r"(?i)(?:^|_)(?:eval\w*|valid\w*|test|metric\w*|score\w*|acc\w*|[mf]
 def _is_metric(source: Script, call: ast.Call) -> bool:
     """`np.nanmean(losses)` sums up what was measured; it does not scale the inputs."""
     text = unparse(call).lower()
+    if "metric" in unparse(source.statement(call) or call).lower():
+        return True
     if any(
         w in text
         for w in ("loss", "acc", "score", "metric", "iou", "norm", "time", "dice", "per_class", "sdr")
