@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -192,6 +193,10 @@ def _read(call: Call) -> Any:
     if call.callee.last == "load" and call.callee.root != "tensorflow_datasets":
         return NotImplemented
     held = call.given[0] if call.given else next(iter(call.named.values()), Unknown("data"))
+    if call.callee.last == "load" and (split := call.named.get("split")) is not None:
+        splits = list(split) if isinstance(split, (list, tuple)) else [split]
+        flows = [_split_of(call, held, one) for one in splits]
+        return tuple(flows) if isinstance(split, (list, tuple)) else flows[0]
     table = call.machine.table(f"flow {_key(held)}")
     made = Data(np.arange(call.machine.tables[table][1]), table, call.node, None, call.callee.last)
     chain = flow(call.machine, made, call.node)
@@ -202,6 +207,23 @@ def _read(call: Call) -> Any:
         ends = (0.0, 1 - share) if part == "training" else (1 - share, 1.0)
         return replace(chain, steps=(("between", *ends), *chain.steps))
     return chain if "directory" in call.callee.last else chain.then("single")
+
+
+_SPLIT = re.compile(r"(\w+)(?:\[(?:(\d+)%)?:(?:(\d+)%)?\])?")
+
+
+def _split_of(call: Call, held: Any, split: Any) -> Any:
+    """`tfds.load(name, split="train[:80%]")`: a part of a data set, each split rows of its own."""
+    told = _SPLIT.fullmatch(split) if isinstance(split, str) else None
+    if told is None:
+        return Unknown("samples")
+    table = call.machine.table(f"flow {_key(held)}:{told[1]}")
+    made = Data(np.arange(call.machine.tables[table][1]), table, call.node, None, call.callee.last)
+    chain = flow(call.machine, made, call.node).then("single")
+    low, high = int(told[2] or 0) / 100, int(told[3] or 100) / 100
+    return (
+        replace(chain, steps=(("between", low, high), *chain.steps)) if (low, high) != (0.0, 1.0) else chain
+    )
 
 
 def _key(held: Any) -> str:

@@ -348,3 +348,45 @@ def test_places_have_no_slope() -> None:
 
     assert state("script-gradient-path-cut", text.format("place")) != "present"
     assert state("script-gradient-path-cut", text.format("best")) == "present"
+
+
+FLOWS = """
+import tensorflow as tf, tensorflow_datasets as tfds
+def prep(x, y):
+    return tf.cast(x, tf.float32) / 255.0, y
+train_ds = tfds.load("mnist", split="{}", as_supervised=True).map(prep).shuffle(10000).batch(128)
+test_ds = tfds.load("mnist", split="{}", as_supervised=True).map(prep).batch(512)
+model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(10)])
+opt = tf.keras.optimizers.AdamW(1e-3)
+ce = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+for epoch in range(5):
+    for x, y in train_ds:
+        with tf.GradientTape() as tape:
+            loss = ce(y, model(x))
+        g = tape.gradient(loss, model.trainable_variables)
+        opt.apply_gradients(zip(g, model.trainable_variables))
+    total = n = 0.0
+    for x, y in test_ds:
+        total += float(ce(y, model(x))) * len(y)
+        n += len(y)
+    print(f"test_loss={{total / n:.4f}}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("learnt", "scored", "told"),
+    [
+        ("train", "test", False),
+        ("train[:80%]", "train[80%:]", False),
+        ("train", "train", True),
+        ("train[:80%]", "train[:20%]", True),
+    ],
+)
+def test_splits_that_are_loaded_one_by_one(learnt: str, scored: str, told: bool) -> None:
+    """`tfds.load(name, split=...)` twice: rows of two splits, or of two shares of one, are others."""
+    found = [
+        state(f"script-{s}", FLOWS.format(learnt, scored))
+        for s in ("evaluates-training-data", "training-sees-evaluation")
+    ]
+
+    assert ("present" in found) is told
