@@ -81,6 +81,13 @@ _MASKS = ("isin", "is_in", "in1d", "contains")
 _LESS = ("difference", "setdiff1d")
 
 
+def _as_number(t: Term) -> bool:
+    """It makes numbers of truth: `.astype("int64")`, `.long()`, `.float()`."""
+    if t.name != "astype":
+        return t.name in ("long", "float", "int", "double", "half")
+    return len(t.args) > 1 and "bool" not in ast.unparse(t.args[1].node)
+
+
 class RowReader(RowParts):
     """Gives terms of one run their rows."""
 
@@ -260,6 +267,10 @@ class RowReader(RowParts):
         name, args = t.name, t.args
         if name in FIGURES or name in BOUNDS or name in _COUNTS or name in _SIZES or name in FITS:
             return None
+        if args and args[0].head == "other:Compare" and _as_number(t):
+            return self.held(
+                args[0].args[0], depth
+            )  # `(y > 0).astype(int)`: labels of all rows, no choice of rows
         if name in ("range", "arange", "trange", "randperm") or (name == "permutation" and len(args) >= 1):
             return self._numbers(t, depth)
         if name in _MADE:

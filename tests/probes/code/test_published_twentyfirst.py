@@ -390,3 +390,33 @@ def test_splits_that_are_loaded_one_by_one(learnt: str, scored: str, told: bool)
     ]
 
     assert ("present" in found) is told
+
+
+def test_labels_by_a_threshold_choose_no_rows() -> None:
+    """`(series[w:] > 0).astype(int)` are the labels of all windows, and those of either part are other rows."""
+    text = """
+import numpy as np, pandas as pd, torch
+from torch.utils.data import DataLoader, TensorDataset
+s = pd.read_csv("a.csv")["v"].values.astype("float32")
+n = int(len(s) * 0.8)
+def windows(a, w=16):
+    return np.stack([a[i : i + w] for i in range(len(a) - w)]), (a[w:] > 0).astype("int64")
+(x, y), (vx, vy) = windows(s[:n]), windows({})
+train_loader = DataLoader(TensorDataset(torch.tensor(x), torch.tensor(y)), batch_size=32, shuffle=True)
+val_loader = DataLoader(TensorDataset(torch.tensor(vx), torch.tensor(vy)), batch_size=64)
+net = torch.nn.Linear(16, 2)
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for x, y in train_loader:
+    loss = torch.nn.functional.cross_entropy(net(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+hits = 0
+with torch.no_grad():
+    for x, y in val_loader:
+        hits += (net(x).argmax(1) == y).sum().item()
+print(f"accuracy {{hits / len(val_loader.dataset):.4f}}")
+"""
+
+    assert state("script-training-sees-evaluation", text.format("s[n:]")) != "present"
+    assert state("script-training-sees-evaluation", text.format("s[n // 2 : n]")) == "present"
