@@ -24,7 +24,9 @@ from .run import Run
 MODULES = (
     "benchmark.acceptance",
     "benchmark.course",
+    "benchmark.decayed",
     "benchmark.end",
+    "benchmark.fragile",
     "benchmark.gradients",
     "benchmark.late_end",
     "benchmark.rates",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ from ..readers.config_file import clean
 from ..run import RANK_PART, Configured, Event, FileContent, Run, Series
 from ..scripts import project
 from ..settings import resolve
-from . import continued, layout, names, roles, segments, siblings, sides, stand_ins, starts
+from . import continued, layout, names, reruns, roles, segments, siblings, sides, stand_ins, starts
 from .contents import Progress, Read, apart, checkpoint_files, read_all, read_monitored
 from .context import MIN_POINTS, context_of, facts_of, format_of, optimizer_of, predicts_tokens
 from .epoch_axis import by_epochs
@@ -173,6 +173,7 @@ class _Assembly:
         self.notes += [event.text for event in self.resumes.get(unit, ())]
         mine, several = siblings.of_one_run(self._contents_of(unit, list(units)))
         self.notes += [several] if several else []
+        rerun = reruns.parted(mine, self._others(unit, mine, units))
         named = self._name(mine)
         curves, ranks, rewinds, all_series, earlier = self._curves(named)
         before = self._beside(unit, mine, units)
@@ -185,6 +186,7 @@ class _Assembly:
         found = project.settings(scripts, (*told, *optimizer_of(named), *format_of(curves)))
         settings = tuple(replace(s, value=clean(s.key, s.value)) for s in found)
         events = tuple(e for read in mine for e in _events(read)) + rewinds + self.resumes.get(unit, ())
+        events += (rerun,) if rerun is not None else ()
         facts, fact_files = facts_of(mine, self.root.name)
         resolved = resolve(settings, events, facts)
         if predicts_tokens(curves):
@@ -265,6 +267,19 @@ class _Assembly:
             return None
         named = self._name(siblings.of_one_run(theirs)[0])
         return _by_rank(_attempts(_merge(named))[0])[0], found[1]
+
+    def _others(
+        self, unit: str, mine: Sequence[Read], units: Mapping[str, list[Read]]
+    ) -> Iterator[list[Read]]:
+        """The files of each further run: of those in the same folder, then of those in other folders."""
+        shared = [r for r in mine if not _has_curves(r)]
+        kept = {r.path for r in mine}
+        for read in self._contents_of(unit, list(units)):
+            if read.path not in kept:
+                yield [read, *shared]
+        for other in units:
+            if other != unit:
+                yield siblings.of_one_run(self._contents_of(other, list(units)))[0]
 
     def _contents_of(self, unit: str, units: list[str]) -> list[Read]:
         mine = []

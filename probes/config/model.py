@@ -7,6 +7,7 @@ import re
 from ...engine.model import Place
 from .. import settings as names
 from ..events import goes_on
+from ..readers.text.arguments import BANNER
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run, Setting
 from .values import carried, not_recorded, number_of, says, value_of
@@ -228,6 +229,9 @@ def init_zero(view: View) -> Finding:
     return absent(says(shown), **carried(shown))
 
 
+FEW = 64
+
+
 @probe("config:vocab_size", "config:tokenizer_vocab_size")
 def vocab_mismatch(view: View) -> Finding:
     """The tokenizer has more tokens than the model has embeddings."""
@@ -236,7 +240,13 @@ def vocab_mismatch(view: View) -> Finding:
     if model is None or tokens is None:
         return not_recorded("vocab_size")
     text = f"the tokenizer has {tokens:g} tokens, the model {model:g} embeddings"
-    rest = carried(run.settings["tokenizer_vocab_size"], threshold=model)
+    said = run.settings["tokenizer_vocab_size"]
+    rest = carried(said, threshold=model)
+    made = [names.number(s.value) or 0.0 for s in run.raw_settings if s.key == "embedding_rows_resized"]
+    if any(tokens <= rows for rows in made):
+        return absent(f"{text}, and is then given {max(made):g}", **rest)
+    if said.trust == BANNER and 0 < tokens - model <= FEW:  # a script adds some
+        return unknown(f"{text}: the model may be given rows for the tokens that were added", **rest)
     # more embeddings than tokens is usual: they are padded to a multiple of 64 or 128
     return present(text, **rest) if tokens > model else absent(text, **rest)
 

@@ -79,7 +79,8 @@ def lr_decays_early(view: View, within: float, level: float, points: int = 8) ->
         at, words = gone
         return present(words, value=float(lr.values[at]), **seen_at(lr, at, step=float(lr.steps[at])))
     scheduler = value_of(view.run, "lr_scheduler")
-    stepwise = scheduler in ("multistep", "step")
+    milestones = value_of(view.run, "lr_milestones")
+    stepwise = scheduler in ("multistep", "step") or (scheduler is None and bool(milestones))
     if plateau.watches(view.run):
         improving = plateau.lowered_while_improving(view.run)
         if improving is None:
@@ -101,7 +102,8 @@ def lr_decays_early(view: View, within: float, level: float, points: int = 8) ->
         return absent("the learning rate falls to the end", value=least, series=(CURVE,))
     begin = lr.steps[-1] - lr.length
     share = float((lr.steps[reached] - begin) / lr.length)
-    if len(np.unique(np.round(lr.values[top:reached] / lr.peak, 3))) <= 4 and scheduler is None:
+    few = len(np.unique(np.round(lr.values[top:reached] / lr.peak, 3))) <= 4
+    if few and scheduler is None and not stepwise:
         return unknown("the learning rate comes down in steps; the schedule is not recorded", series=(CURVE,))
     text = (
         f"the learning rate is down to {lr.values[reached]:g} (peak {lr.peak:g}) after {share:.0%} of the run"

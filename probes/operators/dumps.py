@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from ...engine.model import ComparedOperator, DumpComparison, Place, Subject
 from ..assembly import roles
+from ..assembly.reruns import DATA as RERUN
+from ..config.values import value_of
 from ..curves.scale_history import told
 from ..curves.scaler import scale
 from ..files import RunFile
@@ -254,15 +257,32 @@ def calls_differ(view: View) -> Finding:
 
 
 @probe()
-def rerun_differs(view: View) -> Finding:
-    """Two dumps of equal runs (debug_0, debug_1): equal inputs and other outputs at one operator."""
+def rerun_differs(view: View, apart: float = 0.003) -> Finding:
+    """Two equal runs part: dumps with equal inputs and other outputs, or losses after an equal first step.
+
+    Losses have to lie `apart` (relative) in the second half, unless determinism was asked for: last digits
+    differ from run to run where it is not.
+    """
     found = repeated(view.run)
     if isinstance(found, str):
-        return unknown(found)
+        return _losses_part(view, apart) or unknown(found)
     if found.kind in ("operator", "collective", "random") and found.first is not None:
         place = (Place(found.first.name),)
         return present(found.verdict, step=found.first.step, where=place, subject=subject(found.first))
     return absent(found.verdict) if found.kind == "identical" else unknown(found.verdict)
+
+
+def _losses_part(view: View, apart: float) -> Finding | None:
+    """What the losses of two runs of one seed and equal settings tell, where two such lie here."""
+    event = next((e for e in view.run.events_of("worked-out") if e.data == RERUN), None)
+    if event is None:
+        return None
+    asked = value_of(view.run, "deterministic") is True
+    text = f"{event.text}, though determinism was asked for" if asked else event.text
+    rest: dict[str, Any] = {"value": event.value, "threshold": apart, "step": event.step}
+    if asked or (event.value or 0.0) > apart:
+        return present(text, where=(Place(event.file, event.line, step=event.step),), **rest)
+    return unknown(f"{text}: no more than rounding in another order may make", **rest)
 
 
 @probe()

@@ -14,7 +14,7 @@ from ..assembly import layout
 from ..files import RunFile
 from ..run import Event, EventKind, FileContent
 from . import Gives
-from .text import first_weights, label_lists, orders, shards
+from .text import decay_groups, first_weights, label_lists, orders, shards
 from .text.lines import lines_of
 from .text.log import Log
 
@@ -98,7 +98,7 @@ def read(file: RunFile) -> FileContent:
         raise ValueError("no metrics in it")
     lists = shards.dealt_out(data, file.path, layout.rank(file.path))
     events = label_lists.all_masked(data, file.path)
-    for told in (orders.come_again, label_lists.none_counted, first_weights.printed):
+    for told in (orders.come_again, label_lists.none_counted, first_weights.printed, decay_groups.printed):
         events += told(data, file.path, layout.rank(file.path))
     content = replace(content, events=(*content.events, *events)) if events else content
     return replace(content, lists=lists) if lists else content

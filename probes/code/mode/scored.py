@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, gets_false
@@ -59,3 +60,66 @@ def switched_on_to_score(source: Script) -> Finding | None:
         if later and taught and not after and not back:
             return at(source, call, f"`{unparse(call)}` stands right before the model is scored")
     return None
+
+
+_LOADS = ("load_param_into_net", "load_state_dict", "load_checkpoint")
+_LEARNS = (
+    *(
+        "backward",
+        "step",
+        "value_and_grad",
+        "grad",
+        "GradOperation",
+        "TrainOneStepCell",
+        "TrainOneStepWithLossScaleCell",
+    ),
+    *("fit", "minimize", "Model", "train_on_batch", "Trainer"),
+)
+_UNCERTAIN = re.compile(
+    r"(?i)mc[_ -]?dropout|monte.?carlo|uncertain|update_bn|recalibrat|calibrat|running_mean|momentum"
+)
+
+
+def loaded_and_left_in_training(source: Script) -> Finding | None:
+    """A program that trains nothing: loaded weights are put into training mode and answer batches."""
+    if not source.named(*_LOADS) or source.named(*_LEARNS) or _UNCERTAIN.search(source.text):
+        return None
+    for call in source.named("set_train", "train"):
+        owner = _owner(call)
+        if not owner or not _on(call) or (last_name(call.func) == "train" and call.args):
+            continue
+        if not isinstance(source.parents.get(call), ast.Expr) or not _is_loaded(source, owner):
+            continue
+        function = source.function_around(call)
+        back = [
+            c
+            for c in source.named("eval", "set_train", "train")
+            if c is not call and _owner(c) == owner and c.lineno > call.lineno
+        ]
+        answers = [
+            c
+            for c in of(function or source.tree, ast.Call)
+            if unparse(c.func) == owner and c.lineno > call.lineno and list(source.loops_around(c))
+            if not isinstance(source.parents.get(c), ast.Expr)
+        ]
+        if answers and not back:
+            return at(
+                source,
+                call,
+                f"`{unparse(call)}` stands before loaded weights are measured; nothing trains here",
+            )
+    return None
+
+
+def _owner(call: ast.Call) -> str:
+    found = receiver(call)
+    return "" if found is None else unparse(found)
+
+
+def _is_loaded(source: Script, owner: str) -> bool:
+    """Whether weights are loaded into it: `load_param_into_net(net, ...)`, `net.load_state_dict(...)`."""
+    for call in source.named(*_LOADS):
+        first = argument(call, "net", position=0)
+        if _owner(call) == owner or (first is not None and unparse(first) == owner):
+            return True
+    return False

@@ -21,7 +21,7 @@ from ..shared.checks import (
 )
 from ..shared.sides import either
 from .loops import eval_mode_while_training
-from .scored import never_quiet, switched_on_to_score
+from .scored import loaded_and_left_in_training, never_quiet, switched_on_to_score
 
 
 @probe()
@@ -31,6 +31,7 @@ def train_mode_while_evaluating(view: View) -> Finding:
         _train_while_evaluating,
         never_quiet,
         switched_on_to_score,
+        loaded_and_left_in_training,
         callback_in_training_mode,
         shows("scored-in-train"),
     )

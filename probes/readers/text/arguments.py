@@ -184,7 +184,8 @@ def commands(line: str) -> Iterator[tuple[str, Value]]:
             yield key.lstrip("+~"), scalar(value)
 
 
-_ASSIGNED = re.compile(r"([A-Za-z_][\w.\-]{1,60})=([^\s=,;]{1,200})[,;]?")
+# `num_samples(train)=50000` names a part, which stands for the set itself only where it is that of training
+_ASSIGNED = re.compile(r"([A-Za-z_][\w.\-]{1,60})(?:[(\[](train(?:ing)?)[)\]])?=([^\s=,;]{1,200})[,;]?")
 _OF_JSON: dict[str, Value] = {"true": True, "false": False, "null": None}
 
 
@@ -212,7 +213,7 @@ def assigned(line: str) -> Iterator[tuple[str, Value]]:
     """The settings of a line that is nothing but `name=value name=value ...`, two at least."""
     found = [_ASSIGNED.fullmatch(word) for word in line.split()] if line.count("=") > 1 else []
     if all(found):
-        yield from ((m.group(1), scalar(m.group(2))) for m in found if m is not None)
+        yield from ((m.group(1), scalar(m.group(3))) for m in found if m is not None)
 
 
 def opens(text: str) -> bool:

@@ -250,6 +250,10 @@ class Log:
             sizes.look(text, self.facts)
             if (loaded := sizes.checkpoint(text)) is not None:
                 self._set("loaded_checkpoint_file", loaded, number, arguments.BANNER)
+            if (tokens := sizes.tokens(text)) is not None:
+                self._set("tokenizer_vocab_size", tokens, number, arguments.BANNER)
+            if (rows := sizes.resized(text)) is not None:
+                self._set("embedding_rows_resized", rows, number, arguments.BANNER)
             if (size := sizes.documents(text)) is not None and self.rows.first_line is None:
                 self._set("dataset_version", size, number, arguments.BANNER)
             for name, samples in sizes.classes(whole):

@@ -293,6 +293,9 @@ _WARNINGS = (
         r"PNG.{0,20}CRC error|libpng (?:error|warning)|DataLossError",
         r"samples? (?:are|is|have) .{0,40}(?:too (?:short|long)|invalid sizes).{0,40}(?:ignored|skipp)",
         r"(?:image|label|file|sample)s? .{0,120}(?:is |are |not )(?:corrupt\w*|missing|truncated)",
+        # "invalid TFRecord file: /data/train-00117, skipped"
+        r"\b(?:invalid|bad|broken|damaged|corrupt(?:ed)?) (?:\w+ )?"
+        r"(?:file|record|shard|sample|image)s?\b.{0,200}\bskipp",
         rf"skipping (?:\S+ ){{0,3}}?(?:corrupt\w*|bad|broken|invalid|empty|unreadable) ?{_SAMPLES}",
         rf"(?:failed|unable) to (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",
         rf"could not (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",

@@ -67,6 +67,15 @@ _EPOCHS = re.compile(
     r"(?<![\w-])epochs?\s*[:#]?\s*\[?\s*(\d{1,5})\s*(?:/|of)\s*(\d{1,5})(?![\d.])", re.IGNORECASE
 )
 _DOCUMENTS = re.compile(r"(?i)\bnumber of documents\s*[:=]\s*(\d{2,12})\s*$")
+# "len(tokenizer) = 128256", "tokenizer vocab size: 151665", "loaded tokenizer with 32000 tokens"
+_TOKENS = re.compile(
+    rf"(?i)\blen\(\w*tokenizer\)\s*[:=]*\s*{_N}(?![\w./])"
+    rf"|\btokeni[sz]er(?:'s)?[ _.](?:vocab(?:ulary)?|size)(?:[ _]?size)?"
+    rf"\s*(?:[:=]|is|of)\s*{_N}(?![\w./])"
+    rf"|\btokeni[sz]er\b[^\d\n]{{0,40}}?\b(?:with|has|of)\s+{_N}\s+(?:tokens|entries|words|pieces)\b"
+)
+# "resize_token_embeddings: 32000 -> 32016", "Resizing token embeddings to 32016"
+_RESIZED = re.compile(rf"(?i)\bresiz.{{0,60}}?embed.{{0,60}}?(?:->|\bto|=|:)\s*{_N}(?!\d|\s*(?:->|to\b))")
 _LONG = 2500
 LEAST = 5  # fewer are rather folds or stages than samples
 
@@ -117,6 +126,18 @@ def checkpoint(text: str) -> str | None:
     """The file of weights that a line says was loaded: "load checkpoint from ./ckpt/net-3_390.ckpt"."""
     found = _LOADED.search(text) if len(text) < 600 else None
     return found.group(1) if found is not None else None
+
+
+def tokens(text: str) -> int | None:
+    """How many tokens the tokenizer has, as a line says it."""
+    found = _TOKENS.search(text) if "okeni" in text and len(text) < _LONG else None
+    return None if found is None else _number(found[1] or found[2] or found[3])
+
+
+def resized(text: str) -> int | None:
+    """How many rows the embedding is given once the model is built."""
+    found = _RESIZED.search(text) if "mbed" in text and len(text) < 600 else None
+    return None if found is None else _number(found[1])
 
 
 def documents(text: str) -> str | None:

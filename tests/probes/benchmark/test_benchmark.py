@@ -817,7 +817,7 @@ def test_all_symptoms_have_three_states_here() -> None:
         "training-harder-than-benchmark",
     }
     apart = {*repeated, *relations, "versions-differ", "hyperparameter-in-force-differs"}
-    apart |= {"versions-alone-differ"}
+    apart |= {"versions-alone-differ", "decay-groups-differ", "fewer-bits-than-benchmark"}
     missing = {
         (s, t)
         for s in symptoms("benchmark").keys() - apart

@@ -163,3 +163,54 @@ def test_training_data_are_shuffled(parameter: str, made: str, split: str, expec
     text = DATA.replace("{PARAMETER}", parameter).replace("{MADE}", made).replace("{SPLIT}", split)
     text = text.replace("{SAID}", said[0]).replace("{OTHER}", said[1])
     assert (state("script-loader-keeps-order", text) == P) is (expected == P)
+
+
+EVALUATION = """
+import mindspore as ms
+from src.resnet import resnet50
+from src.dataset import create_val
+net = resnet50(num_classes=1001)
+ms.load_param_into_net(net, ms.load_checkpoint("a.ckpt"))
+{MODE}
+hits = count = 0
+for image, label in create_val("/val").create_tuple_iterator(num_epochs=1):
+    {BACK}
+    {ANSWER}
+    hits += (logits.argmax(1) == label).sum().asnumpy()
+    count += label.shape[0]
+print(hits / count)
+"""
+TORCH_EVALUATION = """
+import torch
+from models import build
+model = build().npu()
+model.load_state_dict(torch.load("a.pth"))
+{MODE}
+with torch.no_grad():
+    for x, y in loader:
+        {BACK}
+        {ANSWER}
+        hits += (logits.argmax(1) == y).sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "back", "answer", "expected"),
+    [
+        (EVALUATION, "net.set_train(True)", "pass", "logits = net(image)", P),
+        (EVALUATION, "net.set_train()", "pass", "logits = net(image)", P),
+        (TORCH_EVALUATION, "model.train()", "pass", "logits = model(x)", P),
+        (EVALUATION, "net.set_train(False)", "pass", "logits = net(image)", U),
+        (EVALUATION, "net.set_train(True)", "net.set_train(False)", "logits = net(image)", U),
+        (EVALUATION, "other.set_train(True)", "pass", "logits = net(image)", U),
+        (TORCH_EVALUATION, "model.eval()", "pass", "logits = model(x)", U),
+        (TORCH_EVALUATION, "model.train()  # MC dropout", "pass", "logits = model(x)", U),
+        (TORCH_EVALUATION, "model.train(False)", "pass", "logits = model(x)", U),
+        (TORCH_EVALUATION, "model.train()", "loss.backward()", "logits = model(x)", U),
+        (TORCH_EVALUATION, "model.train()", "model(x)", "logits = teacher(x)", U),  # statistics alone
+    ],
+)
+def test_loaded_weights_in_training_mode(text: str, mode: str, back: str, answer: str, expected: str) -> None:
+    script = text.replace("{MODE}", mode).replace("{BACK}", back).replace("{ANSWER}", answer)
+    found = state("script-train-mode-while-evaluating", script)
+    assert (found == P) == (expected == P)

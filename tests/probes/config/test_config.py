@@ -173,6 +173,7 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("init-zero", "absent", {"weight_init": "xavier_uniform"}, {}),
     ("init-zero", "unknown", {}, {}),
     ("vocab-mismatch", "present", {"vocab_size": 32000, "tokenizer_vocab_size": 32005}, {}),
+    ("vocab-mismatch", "present", {"vocab_size": 32000, "tokenizer_vocab_size": 128256}, {}),
     ("vocab-mismatch", "absent", {"vocab_size": 50304, "tokenizer_vocab_size": 50257}, {}),
     ("vocab-mismatch", "unknown", {"vocab_size": 32000}, {}),
     ("num-classes-mismatch", "present", {"num_classes": 10, "data.num_classes": 12}, {}),

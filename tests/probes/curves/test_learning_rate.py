@@ -210,6 +210,8 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-decays-too-early", "present", made(GONE, {"lr_scheduler": "step"})),
     ("lr-decays-too-early", "present", made(1e-3 * 0.1 ** (2.0 * (T >= 30)), {"lr_scheduler": "multistep"})),
     ("lr-decays-too-early", "present", made(np.maximum(1e-3 * 0.1 ** (T // 10), 1e-8))),  # a plateau's floor
+    ("lr-decays-too-early", "present", made(1e-3 * 0.1 ** (2.0 * (T >= 30)), {"lr_milestones": (30, 60)})),
+    ("lr-decays-too-early", "absent", made(STEPS, {"lr_milestones": (100, 150)})),
     ("lr-decays-too-early", "unknown", made(np.maximum(1e-3 * 0.1 ** (T // 10), 1e-7))),
     ("lr-decays-too-early", "unknown", made(np.maximum(1e-3 * 0.1 ** (T // 30), 1e-8))),
     ("lr-decays-too-early", "absent", made(1e-3 * 0.1 ** (2.0 * (T >= 100)), {"lr_scheduler": "multistep"})),

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.readers.text import sizes
 
+from .._read import reading
 from ._text import read
 
 ROWS = "".join(f"step {i} loss {3 / i:.3f}\n" for i in range(1, 12))
@@ -94,3 +96,49 @@ def test_documents_of_an_indexed_data_set(tmp_path: Path) -> None:
 
     assert told["dataset_version"] == "1165029 documents"
     assert sizes.documents("number of documents") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "tokens", "rows"),
+    [
+        ("loading tokenizer from /m: len(tokenizer) = 128256, pad_token_id = 0", 128256, None),
+        ("Tokenizer vocab size: 151,665", 151665, None),
+        ("loaded tokenizer of 32000 tokens", 32000, None),
+        ("resize_token_embeddings: 32000 -> 32016", None, 32016),
+        ("Resizing token embeddings from 32000 to 32064", None, 32064),
+        ("tokenizer length: 4096", None, None),  # of a sequence, as likely
+        ("tokenizer: max length 512", None, None),
+        ("the tokenizer has 12 special tokens", None, None),
+        ("resized images to 224, embeddings of 768", None, None),
+    ],
+)
+def test_tokens_of_the_tokenizer(line: str, tokens: int | None, rows: int | None) -> None:
+    assert (sizes.tokens(line), sizes.resized(line)) == (tokens, rows)
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("len(tokenizer) = 128256", "present"),
+        ("tokenizer size: 49152", "present"),
+        ("len(tokenizer) = 32016", "unknown"),  # a few that the script adds, and may give rows
+        ("len(tokenizer) = 49152\nresize_token_embeddings: 32000 -> 49152", "absent"),
+        ("len(tokenizer) = 32000", "absent"),
+    ],
+)
+def test_a_tokenizer_that_the_model_has_no_rows_for(tmp_path: Path, said: str, wanted: str) -> None:
+    (tmp_path / "run.log").write_text(f"{said}\n{ROWS}")
+    (tmp_path / "config.json").write_text('{"model_type": "llama", "vocab_size": 32000, "hidden_size": 64}')
+    assert reading("settings", "vocab-mismatch", open_run(tmp_path)).state == wanted
+
+
+def test_the_samples_of_a_part(tmp_path: Path) -> None:
+    """`num_samples(train)=...` in a line of assignments; that of the held-out part is left out."""
+    content = read(tmp_path, f"num_samples(train)=1153041 steps_per_epoch=4504 batch=256\n{ROWS}")
+    assert {s.key: s.value for s in content.settings} == {
+        "num_samples": 1153041,
+        "steps_per_epoch": 4504,
+        "batch": 256,
+    }
+    content = read(tmp_path, f"num_samples(val)=50000 steps_per_epoch=4504 batch=256\n{ROWS}")
+    assert 50000 not in [s.value for s in content.settings]
