@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 
 from ..readers import notebook
@@ -15,6 +16,35 @@ from .syntax import Script
 _STARTS = ("fit", "backward", "step", "train", "evaluate", "apply_gradients", "Fire", "LightningCLI", "run")
 _ENTRIES = ("main", "cli", "run", "launch", "start", "entry_point")
 _COMMANDS = re.compile(r"(?i)main|command|hydra|click|cli\b")
+# what published training code imports beside the standard library and is no part of its own project (practice)
+_LIBRARIES = frozenset(
+    """
+    absl accelerate albumentations apex audiomentations augly autogluon av bitsandbytes boto3 botorch bs4
+    captum catalyst catboost click clearml cleverhans clip cloudpickle clu colorama comet_ml
+    cupy cv2 dask datasets decord deepspeed detectron2 dgl diffusers dill distrax dm_control
+    dvclive easydict editdistance einops evaluate fairscale fairseq faiss fastai fastprogress fire flair
+    flash_attn flax fsspec ftfy functorch fvcore galore_torch gensim google gpytorch grain gym gymnasium
+    h5py haiku horovod huggingface_hub hydra ignite imageio imblearn imgaug IPython ipywidgets jax jaxlib
+    jaxtyping jieba joblib jsonlines keras keras_core keras_cv keras_nlp keras_tuner kornia
+    lightgbm lightning lightning_fabric lightning_utilities librosa liger_kernel lmdb loguru lpips lxml
+    matplotlib mlflow mindcv mindformers mindnlp mindspeed mindspore ml_collections mmcv mmengine
+    monai more_itertools moviepy mpi4py msgpack munch natsort neptune networkx nibabel nltk nni numba numpy
+    omegaconf onnx onnxruntime open_clip openai opencv opacus opt_einsum optax optuna orbax orjson packaging
+    paddle paddlenlp pandas parameterized patsy peft PIL pl_bolts plotly plotnine polars prettytable
+    progress progressbar psutil pyarrow pycocotools pycuda pydantic pydicom pydub pyhocon pynvml pyro
+    pytest pytorch_lightning pytorch_metric_learning pytorch_msssim pytorch_warmup pytz ray rdkit regex
+    requests rich rouge_score ruamel sacrebleu sacred safetensors scanpy scikitplot scipy seaborn
+    segmentation_models_pytorch sentence_transformers sentencepiece seqeval setproctitle setuptools shap
+    shapely SimpleITK simplejson six skimage sklearn skorch soundfile spacy spikingjelly stable_baselines3
+    statsmodels submitit sympy tables tabulate tensorboard tensorboardX tensorboard_logger tensordict
+    tensorflow tensorflow_addons tensorflow_datasets tensorflow_hub tensorflow_probability tensorflow_text
+    tensorlayer termcolor test_tube tf_keras tf_slim tflearn tfrecord thop tifffile tiktoken timm tokenizers
+    toml tomli toolz torch torch_cluster torch_geometric torch_npu torch_optimizer torch_scatter torch_sparse
+    torch_xla torchaudio torchattacks torchdata torchdiffeq torcheval torchinfo torchmetrics torchsummary
+    torchtext torchvision torchviz tqdm transformers trl typeguard typer typing_extensions ujson ultralytics
+    umap unsloth visdom vit_pytorch wandb warmup_scheduler webdataset xarray xformers xgboost yacs yaml zarr
+    """.split()
+)
 
 
 def begins(source: Script) -> bool:
@@ -29,8 +59,19 @@ def begins(source: Script) -> bool:
 
 def _by_itself(source: Script) -> bool:
     """It is one file that imports nothing of a project: somebody hands in what is to be judged as it is."""
-    imports = (s for s in (*source.tree.body, *source.left_out) if isinstance(s, ast.ImportFrom))
-    return len(source.pieces) < 2 and not any(s.level for s in imports)
+    return len(source.pieces) < 2 and not any(map(_of_a_project, (*source.tree.body, *source.left_out)))
+
+
+def _of_a_project(statement: ast.stmt) -> bool:
+    """Whether this takes something out of a module that stands beside the file, or is of nobody's knowing."""
+    if not isinstance(statement, ast.ImportFrom):
+        return False
+    return statement.level > 0 or not _is_library(statement.module or "")
+
+
+def _is_library(module: str) -> bool:
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names or top in _LIBRARIES
 
 
 def _own(source: Script) -> Iterator[ast.stmt]:

@@ -351,7 +351,11 @@ class RowReader(RowParts):
 
     def _directory(self, t: Term) -> Held | None:
         """Keras: one of two parts of a folder, parted by a seed, or by the order of the names."""
-        found = Held(("directory", t.args[0].key), tuple(range(ROWS)))
+        given = t.args[1:] if t.name.startswith("flow") else t.args  # a method of what augments
+        folder = given[0] if given else t.kw.get("directory")
+        if folder is None:
+            return None
+        found = Held(("directory", folder.key), tuple(range(ROWS)))
         asked, share = t.kw.get("subset"), t.kw.get("validation_split")
         if asked is None or share is None or share.value is None:
             return found

@@ -96,6 +96,10 @@ def _comparisons(source: Script) -> Iterator[tuple[ast.If, ast.Compare, ast.expr
                 continue
             up = _TURNS[type(test.ops[0])]
             left, right = test.left, test.comparators[0]
+            if (parted := _difference(left)) is not None:
+                left, right = parted  # `score - best > delta`
+            elif (parted := _difference(right)) is not None and isinstance(left, ast.Constant):
+                right, left = parted  # `0 < score - best`
             if _is_best(right) and not _is_best(left):
                 new, best = left, right
             elif _is_best(left) and not _is_best(right):
@@ -105,6 +109,13 @@ def _comparisons(source: Script) -> Iterator[tuple[ast.If, ast.Compare, ast.expr
             else:
                 continue
             yield node, test, new, best, up
+
+
+def _difference(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """`score - best`, one of which is the best so far: what is subtracted from what."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return None
+    return (node.left, node.right) if _is_best(node.left) != _is_best(node.right) else None
 
 
 def _raises(node: ast.If, new: ast.expr, old: ast.expr) -> bool:
@@ -132,8 +143,14 @@ def _is_best(node: ast.expr) -> bool:
     return (
         re.search(r"(?i:best|(?:^|_)(?:min|max|lowest|highest|top)_)|\b(?:lowest|highest)(?:[A-Z]|$)", text)
         is not None
-        and "epoch" not in text
+        and _NO_FIGURE.search(text) is None
     )
+
+
+# counts, rates and what they are held against: `waited >= max_stale`
+_NO_FIGURE = re.compile(
+    r"(?i)epoch|patience|stale|(?:^|[_.])(?:max|min)_(?:wait|steps?|iters?|lr|delta|depth|len|size|norm|grad)"
+)
 
 
 def _keeps(body: list[ast.stmt], best: str) -> bool:

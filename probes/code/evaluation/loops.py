@@ -138,10 +138,25 @@ def _least_likely(source: Script) -> Finding | None:
         seen = seen or call
         largest = keyword(call, "largest")
         least = last_name(call.func) == "argmin" or is_false(largest)
+        if least and _picks(source, call):
+            continue
         if least and not re.search(r"dist|cost|energ|loss|err|diff|abs|norm|-|neg|desc|sort|rank", scores):
             return at(source, call, "the class with the smallest score is taken for the prediction")
     return (
         ok(source, seen, "the class with the largest score is the prediction") if seen is not None else None
+    )
+
+
+def _picks(source: Script, call: ast.Call) -> bool:
+    """The place is chosen by a mode, or picks one thing of a list: `runs[scores.argmin()]` names no class."""
+    for parent in source.above(call):
+        if isinstance(parent, (ast.IfExp, ast.Subscript)):
+            return True
+        if isinstance(parent, ast.stmt):
+            break
+    around = next((p for p in source.above(call) if isinstance(p, ast.If)), None)
+    return around is not None and any(
+        last_name(c.func) == "argmax" for s in (*around.body, *around.orelse) for c in of(s, ast.Call)
     )
 
 

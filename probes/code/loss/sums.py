@@ -18,6 +18,8 @@ from .shown import shown_per_sample
 
 _DEPTH = 8
 _EVERY_TERM = re.compile(r"(?i)\bkl|kld|elbo|log_?var|log_?sigma|log_?std|vae")
+# a matrix of features against features holds no samples
+_OF_FEATURES = re.compile(r"\beye\(|\beye_like\(|off_?diag|fill_diagonal|cross_?corr|\.T @|\.t\(\) @")
 _AS_THEY_ARE = ("get_scaled_loss", "scale", "scale_loss", "cast", "to", "float")
 
 
@@ -35,7 +37,7 @@ def summed_by_hand(source: Script) -> Finding | None:
         for total in _sums(flow(source), objective, _DEPTH):
             function, owner = source.function_around(total), source.class_around(total)
             about = " ".join(unparse(n) for n in (function or owner,) if n is not None) + unparse(objective)
-            if _EVERY_TERM.search(about) or divided_on_its_way(source, total) or _asked_for(source, total):
+            if _EVERY_TERM.search(about) or _OF_FEATURES.search(about) or divided_on_its_way(source, total) or _asked_for(source, total):
                 continue
             return at(source, total, "the loss is summed over all elements of the batch")
     return None

@@ -46,8 +46,10 @@ def layers_unbent(view: View) -> Finding:
 def _widened(source: Script) -> Finding | None:
     """`nn.Sequential(nn.Linear(d, 4 * d), nn.Linear(4 * d, d))`, also with a dropout between them."""
     for _, layers in _stacks(source):
-        known = [x for x in layers if isinstance(x, ast.Call) and not _BETWEEN.match(last_name(x.func))]
+        known = [x for x in layers if not (isinstance(x, ast.Call) and _BETWEEN.match(last_name(x.func)))]
         for one, two in pairwise(known):
+            if not (isinstance(one, ast.Call) and isinstance(two, ast.Call)):
+                continue  # a name may stand for what bends
             if last_name(one.func) != "Linear" or last_name(two.func) != "Linear":
                 continue
             if len(one.args) < 2 or len(two.args) < 2 or unparse(one.args[1]) != unparse(two.args[0]):

@@ -255,7 +255,9 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
         _adds_branches(f) for f in source.forwards
     )
     trains = {source.function_around(b) for b in taken(source)}
-    together: dict[ast.AST | None, list[ast.Call]] = {}  # what one class or function holds
+    begun = [c.lineno for c in source.named("Sequential") if not c.args]  # `model = Sequential()`: another one
+    # what one class or function holds, of one model
+    together: dict[tuple[ast.AST | None, int], list[ast.Call]] = {}
     for call in calls:
         classes = (p for p in source.above(call) if isinstance(p, ast.ClassDef))
         holder = next(classes, source.function_around(call))
@@ -264,14 +266,15 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
         if last_name(call.func).islower() and holder in trains and source.loops_around(call):
             continue  # of a loop over batches: it turns outputs into probabilities
         if not re.search(r"(?i)lstm|gru|rnn|cell|gate", getattr(holder, "name", "")):
-            together.setdefault(holder, []).append(call)  # gates stand side by side
-    counts = {holder: sum(repeats(source, c) for c in found) for holder, found in together.items()}
+            own = sum(line <= call.lineno for line in begun)
+            together.setdefault((holder, own), []).append(call)  # gates stand side by side
+    counts = {held: sum(repeats(source, c) for c in found) for held, found in together.items()}
     counted = max(counts.values(), default=0)
     if counted >= layers and not eased and not skips:
-        most = max(together, key=lambda holder: counts[holder])
+        most = max(together, key=lambda held: counts[held])
         many = max(together[most], key=lambda c: repeats(source, c))
-        if isinstance(most, ast.ClassDef):
-            row = in_a_row(source, most, together[most], lambda c: repeats(source, c))
+        if isinstance(most[0], ast.ClassDef):
+            row = in_a_row(source, most[0], together[most], lambda c: repeats(source, c))
             if row is not None and row < layers:
                 return ok(source, many, f"{row} of these follow one another, others stand beside them")
         return at(source, many, f"{counted} of these follow one another without normalisation or skips")

@@ -193,6 +193,8 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
     if isinstance(owner, ast.Subscript):
         if isinstance(owner.slice, ast.Constant) and owner.slice.value in _WHOLE_NAMES:
             return Cover(whole=True)  # `args["model"]`: an entry among settings
+        if isinstance(owner.slice, ast.UnaryOp):
+            return Cover(whole=True)  # `nets[-1]`: the newest of nets that are made one after the other
         return Cover(part=words, owner=text)
     if isinstance(owner, ast.Attribute):
         held = mine.class_around(node)

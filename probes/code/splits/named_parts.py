@@ -13,6 +13,7 @@ from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.sides import side
 
+_DATA = re.compile(r"(?i)batch(?!_?size)|loader|data|path|file|folder|dir$|^[xy]s?$|train|val(?!ue)|test")
 _PART = re.compile(r"(?i)^(?:split|part|phase|mode|subset|which|name|kind|stage|set_name)$")
 
 
@@ -47,11 +48,14 @@ def name_of_part_unread(source: Script) -> Finding | None:
     """`def get_batch(split)` that never looks at `split`, asked for "train" and for "val"."""
     asked: dict[str, set[bool | None]] = {}
     known: dict[str, Function] = {}
-    for _, function, part in _calls(source):
-        asked.setdefault(function.name, set()).add(side(part))
-        known[function.name] = function
+    for call, function, part in _calls(source):
+        if not _is_handed_data(call):
+            asked.setdefault(function.name, set()).add(side(part))
+            known[function.name] = function
     for name, sides in asked.items():
         function = known[name]
+        if isinstance(function.body[-1], ast.Raise):
+            continue  # others write it
         first = next(a.arg for a in function.args.args if a.arg != "self")
         read = any(n.id == first for n in of(function, ast.Name))
         if sides >= {True, False} and not read and "locals" not in names_in(function):
@@ -59,6 +63,12 @@ def name_of_part_unread(source: Script) -> Finding | None:
                 source, function, f"`{first}` is asked for and never read: both parts are the same samples"
             )
     return None
+
+
+def _is_handed_data(call: ast.Call) -> bool:
+    """It is given samples, files or a loader beside the name, which is a label of theirs then."""
+    given = (*call.args[1:], *(k.value for k in call.keywords if k.arg not in ("split", "stage", "mode")))
+    return any(_DATA.search(n) for value in given for n in names_in(value))
 
 
 def trains_on_named_part(source: Script) -> Finding | None:

@@ -102,6 +102,8 @@ def _factors(source: Script, value: ast.expr) -> Iterator[str]:
 
     Also by way of a name: `pairs = micro * accum` of `loss.sum() / pairs`.
     """
+    if isinstance(value, ast.Call) and last_name(value.func) in ("float", "int") and len(value.args) == 1:
+        value = value.args[0]
     yield unparse(value)
     products = flow(source).values(value, 2) if isinstance(value, ast.Name) else [value]
     for product in products:

@@ -91,7 +91,8 @@ def _builds(source: Script, call: ast.Call) -> bool:
     if _OPERATION.match(unparse(call.func)):
         return True
     if last_name(call.func) in ("minimize", "compute_gradients", "apply_gradients"):
-        return isinstance(call.func, ast.Attribute) and bool(call.args) and bool(descents(source))
+        fed = any(k.arg in ("feed_dict", "session") for k in call.keywords)  # of SciPy: runs the graph
+        return isinstance(call.func, ast.Attribute) and bool(call.args) and bool(descents(source)) and not fed
     return False
 
 

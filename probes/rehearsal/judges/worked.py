@@ -11,7 +11,7 @@ import numpy as np
 
 from ...made_numbers.figures import kind_of
 from ...scripts.syntax import Script
-from ..journal import Told
+from ..journal import Asked, Told
 from ..machine import STEPS, Machine
 from ..numbers import LAYOUTS, Numbers
 from .verdict import Verdict, taught, trains
@@ -38,6 +38,7 @@ _CURVED = frozenset(
     ("exp", "expm1", "exp2", "log", "log1p", "inverse_transform", "clip", "clamp", "relu", "round")
 )
 _OVERLAPS = frozenset(("precision", "recall", "f1", "iou", "dice"))
+_OF_MASKS = frozenset(("iou", "dice"))
 _SHARES = frozenset(("accuracy", "error", *_OVERLAPS))
 _OF_TASK = {"kinds": _SHARES, "yes": _SHARES, "reals": frozenset(("mae", "mse", "rmse", "r2"))}
 _CLASSES = 40  # of a program, as many as that are looked for
@@ -190,8 +191,28 @@ def _worked(numbers: Numbers, told: Told, machine: Machine) -> _Worked | None:
     wanted = tuple(_wanted(numbers.task, kind, plain.answers(rows), plain.truth(rows)))
     if wanted and numbers.task == "kinds" and kind in _OVERLAPS:
         wanted += tuple(_of_more(wanted[0] * numbers.kinds, numbers.kinds, machine.source))
+    if wanted and (kind in _OF_MASKS or (kind == "f1" and _of_masks(machine))):
+        wanted += tuple(_mean_of_batches(numbers, kind, asks))
     sizes = frozenset((len(rows), len(asks), *(len(a.rows) for a in asks if a.rows is not None))) - {0, 1}
     return _Worked(told, kind, float(value.reshape(-1)[0]), wanted, sizes) if wanted else None
+
+
+def _of_masks(machine: Machine) -> bool:
+    """Whether the program tells an overlap of masks beside it."""
+    return any(kind_of(told.label) in _OF_MASKS for told in machine.journal.of(Told))
+
+
+def _mean_of_batches(numbers: Numbers, kind: str, asks: list[Asked]) -> Iterator[float]:
+    """The plain one, worked out on each batch of masks and averaged, as is usual for overlaps of masks."""
+    plain = numbers.plain
+    each = [
+        next(iter(_wanted(numbers.task, kind, plain.answers(a.rows), plain.truth(a.rows))), None)
+        for a in asks
+        if a.rows is not None
+    ]
+    known = [v for v in each if v is not None and np.isfinite(v)]
+    if known and len(known) == len(each):
+        yield float(np.mean(known))
 
 
 def _wanted(task: str, kind: str, said: np.ndarray, truth: np.ndarray) -> Iterator[float]:

@@ -67,6 +67,24 @@ def test_a_lone_file_is_judged_as_it_is() -> None:
     assert begins(Script("train.py", text, parse(text)))
 
 
+@pytest.mark.parametrize(
+    ("line", "lone"),
+    [
+        ("from rtg.common import loader\n", False),
+        ("from models.nets import net\n", False),
+        ("from torch.utils.data import DataLoader\n", True),
+        ("from collections import deque\n", True),
+        ("from sklearn.metrics import f1_score\n", True),
+        ("import some_kernels\n", True),  # a module used by its name is seldom a part of the project
+    ],
+)
+def test_a_file_that_takes_parts_of_a_project_is_none_by_itself(line: str, lone: bool) -> None:
+    text = TRAIN.replace("{clear}", "opt.zero_grad()").replace("from .nets import loader, net\n", line)
+
+    assert begins(Script("train.py", text, parse(text))) is lone
+    assert begins(Script("train.py", text + STARTS[0], parse(text + STARTS[0])))
+
+
 def test_cells_of_a_notebook_run() -> None:
     assert begins(Script("train.ipynb", TRAIN, parse(TRAIN.replace("{clear}", ""))))
 
