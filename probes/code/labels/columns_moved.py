@@ -44,11 +44,32 @@ def target_column_moved(source: Script) -> Finding | None:
                     continue
                 if _CONTROL.search(source.function_name(node)) or not _reaches(source, call, value):
                     continue
+                if last_name(call.func) == "sorted" and _are_kinds(source, call, target):
+                    continue
                 if not _moved_beside(source, node, call):
                     return at(
                         source, node, f"`{unparse(moved)}` is put into another order, the inputs are not"
                     )
     return None
+
+
+_OF_KINDS = re.compile(r"\.keys\(|\.items\(|\bset\(|unique|listdir|iterdir|classes|categories|names")
+
+
+def _are_kinds(source: Script, call: ast.Call, target: ast.expr) -> bool:
+    """What is sorted are the classes, each once: keys, or what is numbered or gone through afterwards."""
+    if _OF_KINDS.search(unparse(call)):
+        return True
+    name = unparse(target)
+    for node in source.of(ast.Call):
+        if last_name(node.func) in ("enumerate", "set", "index", "join", "dict"):
+            if name in (*map(unparse, node.args), source.owner(node)):
+                return True
+    loops = [n.iter for n in source.of(ast.For, ast.comprehension)]
+    asked = [
+        c for n in source.of(ast.Compare) if isinstance(n.ops[0], (ast.In, ast.NotIn)) for c in n.comparators
+    ]
+    return any(unparse(n) == name for n in (*loops, *asked))
 
 
 def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:

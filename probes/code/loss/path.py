@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
@@ -159,7 +159,11 @@ def _path_cut(source: Script) -> Finding | None:
             continue
         if re.search(r"(?i)target|teacher", unparse(value)):
             continue  # `mse_loss(target.detach(), output)`: what is aimed at stands first
-        if is_cut(value) and not is_packed(flow(source), value):
+        if (
+            is_cut(value)
+            and not is_packed(flow(source), value)
+            and not _other_side_learns(source, call, value)
+        ):
             return at(source, value, "the loss is computed on a value cut off from the model")
     for one in rounds(source):
         if (cut := _cut_at_the_end(source, one)) is not None:
@@ -171,6 +175,17 @@ def _path_cut(source: Script) -> Finding | None:
                 return at(source, node, why)
     node = source.forwards[0] if source.forwards else source.losses[0][0]
     return ok(source, node, "nothing cuts the gradient path")
+
+
+def _other_side_learns(source: Script, call: ast.Call, cut: ast.expr) -> bool:
+    """`mse_loss(quantized.detach(), z)` in a network: the values that are handed to it carry the gradient."""
+    function = source.function_around(call)
+    if function not in source.forwards:
+        return False
+    own = {a.arg for a in of(function.args, ast.arg)} - {"self"}
+    others = [a for a in call.args if a is not cut and not is_cut(a)]
+    ends = [v for a in others for v in (a, *flow(source).values(a, 4))]
+    return any(isinstance(e, ast.Call) or own & names_in(e) for e in ends)
 
 
 _CUT_OFF = "what gradients are taken of has been cut off from the model"

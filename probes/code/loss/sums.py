@@ -37,7 +37,12 @@ def summed_by_hand(source: Script) -> Finding | None:
         for total in _sums(flow(source), objective, _DEPTH):
             function, owner = source.function_around(total), source.class_around(total)
             about = " ".join(unparse(n) for n in (function or owner,) if n is not None) + unparse(objective)
-            if _EVERY_TERM.search(about) or _OF_FEATURES.search(about) or divided_on_its_way(source, total) or _asked_for(source, total):
+            if (
+                _EVERY_TERM.search(about)
+                or _OF_FEATURES.search(about)
+                or divided_on_its_way(source, total)
+                or _asked_for(source, total)
+            ):
                 continue
             return at(source, total, "the loss is summed over all elements of the batch")
     return None

@@ -11,6 +11,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..evaluation.by_batch import scored_loops
 from ..model.drop_by_hand import dropped_in_evaluation
+from ..optimizer.frozen import judges
 from ..shared.checks import at, first, is_evaluation, ok
 from ..shared.nodes import is_false, is_true
 from ..shared.sides import either, setting, side
@@ -312,6 +313,7 @@ def _eval_in_step(source: Script) -> Finding | None:
     for method in methods:
         calls = of(method, ast.Call)
         found = [s for c in calls if (s := switch_of(source, c)) is not None]
+        found = [s for s in found if not judges(unparse(receiver(s[0])))]  # `self.model.teacher.eval()`
         if found and not found[-1][1] and not frozen and not _turned_both_ways(found):
             return at(
                 source, found[-1][0], "the model is put into evaluation mode in the step that trains it"

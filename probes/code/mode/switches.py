@@ -20,6 +20,7 @@ _EVALUATING_HOOKS = re.compile(
 )
 _EVALUATES = re.compile(r"(?i)(?:^|_)(?:eval\w*|valid\w*|val|test|score|infer\w*|predict\w*)(?:_|$)")
 # dropout that is left on to draw several answers, statistics that are collected anew
+_LOSSES_OF_DETECTORS = re.compile(r"loss(?:es)?_dict|\.values\(\)")
 _MEANT = re.compile(r"(?i)monte|(?:^|_)mc(?:_|$)|uncertain|bayes|tta|adapt|update_bn|recalib|precise|attack")
 
 
@@ -46,6 +47,8 @@ def _hook_trains(source: Script) -> Finding | None:
                 continue
             switches = [s for c in of(method, ast.Call) if (s := switch_of(source, c)) is not None]
             seen = seen or (switches[0][0] if switches else None)
+            if _LOSSES_OF_DETECTORS.search(unparse(method)):
+                continue  # torchvision's detectors give losses in training mode alone
             if switches and all(on for _, on in switches) and not _MEANT.search(unparse(owner)):
                 return at(source, switches[0][0], "held-out data are put through the model in training mode")
     return ok(source, seen, "hooks of evaluation leave the model in evaluation mode") if seen else None

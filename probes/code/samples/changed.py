@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
@@ -65,11 +65,14 @@ def _extreme(source: Script) -> Finding | None:
         "RandomCropDecodeResize",
     ):
         seen = seen or call
-        numbers = [n.value for n in of(call, ast.Constant) if isinstance(n.value, (int, float))]
         name = last_name(call.func)
         if name == "RandomRotation" and not classifies:
             continue  # what is shown may have no upper side: cells, textures, the ground from above
-        if name == "RandomRotation" and numbers and max(abs(n) for n in numbers) >= 90:
+        turned = argument(call, "degrees", "factor", position=0)
+        degrees = (
+            [n.value for n in of(turned, ast.Constant) if isinstance(n.value, (int, float))] if turned else []
+        )
+        if name == "RandomRotation" and degrees and max(abs(n) for n in degrees) >= 90:
             return at(source, call, "rotations this large change what the image shows")
         scale = keyword(call, "scale")
         least = scale.elts[0] if isinstance(scale, (ast.Tuple, ast.List)) and scale.elts else None

@@ -198,7 +198,7 @@ def _sorts(source: Script) -> Finding | None:
             continue
         if re.search(r"variables?\b|param|weight|\.name\b", text) or _along_rows(call):
             continue  # variables by their names; the columns of one row
-        if _of_files(source, call):
+        if _of_files(source, call) or _only_looked_at(source, call):
             continue
         if _within_batch(source, call):
             continue
@@ -209,6 +209,19 @@ def _sorts(source: Script) -> Finding | None:
             return ok(source, later[0], "samples are sorted and shuffled later")
         return at(source, call, "samples are put into the order of their labels")
     return None
+
+
+def _only_looked_at(source: Script, call: ast.Call) -> bool:
+    """`if sorted(found) != sorted(known)`, `print(sorted(labels))`."""
+    for parent in source.above(call):
+        if isinstance(parent, (ast.Compare, ast.FormattedValue)):
+            return True
+        if isinstance(parent, ast.Call) and _TELLS.search(last_name(parent.func)):
+            return True
+    return False
+
+
+_TELLS = re.compile(r"(?i)^(?:print|info|debug|warn\w*|log|echo|write)$|Error$|Exception$")
 
 
 def _within_batch(source: Script, call: ast.Call) -> bool:
