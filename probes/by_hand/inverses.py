@@ -81,8 +81,8 @@ def _tables(source: Script) -> Iterator[tuple[tuple[Any, str, str], tuple[str, a
             yield (source.function_around(node), *found), (name, node.value)
 
 
-def _worked(source: Script, node: ast.expr) -> Any:
-    """A table with its words made up where the program reads them from elsewhere."""
+def _worked(source: Script, node: ast.expr, depth: int = 3) -> Any:
+    """A table with its words made up where the program reads them from elsewhere, the same for each table."""
     known: Names = {}
     machine = Interpreter(source)
     overs = [g.iter for n in ast.walk(node) for g in getattr(n, "generators", [])]
@@ -90,6 +90,8 @@ def _worked(source: Script, node: ast.expr) -> Any:
         for name in [n for n in ast.walk(over) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]:
             given = flow(source).all_given(name)
             value = _tried(machine, given[0].value) if len(given) == 1 and not given[0].places else None
+            if value is None and depth and len(given) == 1 and not given[0].places:
+                value = _worked(source, given[0].value, depth - 1)
             if value is None and name.id not in (
                 "enumerate",
                 "sorted",

@@ -190,7 +190,7 @@ def _roles(function: ast.FunctionDef) -> tuple[str, str] | None:
     needed = names[: len(names) - len(function.args.defaults)]
     if any(n not in (said[0], truth[0]) and not _option(n)[0] for n in needed):
         return None
-    if _takes_a_class(function) or _over_draws(function, said[0]):
+    if _takes_a_class(function) or _over_draws(function, said[0]) or _leaves_out(function, truth[0]):
         return None
     return said[0], truth[0]
 
@@ -204,6 +204,19 @@ def _takes_a_class(function: ast.FunctionDef) -> bool:
         and _AT.match(n.comparators[0].id) is not None
         for n in ast.walk(function)
     )
+
+
+def _leaves_out(function: ast.FunctionDef, truth: str) -> bool:
+    """`target != 0`, and the classes from 1 on: no answers are asked for where nothing is labelled."""
+    masks = any(
+        isinstance(n, ast.Compare)
+        and isinstance(n.ops[0], ast.NotEq)
+        and isinstance(n.left, ast.Name)
+        and n.left.id == truth
+        for n in ast.walk(function)
+    )
+    counted = (n for n in ast.walk(function) if isinstance(n, ast.Call) and last_name(n.func) == "range")
+    return masks and any(len(c.args) > 1 and ast.unparse(c.args[0]) == "1" for c in counted)
 
 
 def _over_draws(function: ast.FunctionDef, said: str) -> bool:

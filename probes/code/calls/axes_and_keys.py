@@ -255,8 +255,8 @@ def _elsewhere(source: Script) -> Finding | None:
         if not (isinstance(given, ast.Constant) and given.value in _DEVICES):
             continue
         seen = seen or call
-        if given.value == "cpu":
-            continue  # what names no device runs there
+        if given.value == "cpu" or not source.backwards:
+            continue  # what names no device runs there; what takes no step has its device from elsewhere
         if not any(_names_device(source, node, str(given.value)) for node in source.nodes):
             return at(
                 source, call, f"autocast is opened for {given.value}, where nothing else of the script runs"

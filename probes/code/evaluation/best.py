@@ -169,6 +169,7 @@ def _saves(call: ast.Call) -> bool:
 
 
 _NO_WAY = re.compile(r"(?i)^(?:\w+\.)*(?:val_|valid_|test_)?(?:score|metric|value|current)s?$")
+_SCORED = re.compile(r"(?i)(?:^|[._])(?:score|metric|value|current)s?(?:_\w+)?$")
 _END = re.compile(r"(?:^|[._])(min|max|lowest|highest)_")
 
 
@@ -185,7 +186,7 @@ def _comparison_reversed(source: Script) -> Finding | None:
         if _NO_WAY.search(unparse(new)) and _is_parameter(source, new):
             handed = _of_callers(source, new)
             higher = handed.pop() if len(handed) == 1 else None
-        if _NO_WAY.search(unparse(new)) and (told := _END.search(unparse(best))) is not None:
+        if _SCORED.search(unparse(new)) and (told := _END.search(unparse(best))) is not None:
             higher = told[1] in ("max", "highest")  # `score <= min_score`: which way is said by the other
         if higher is None or _negated(source, new) or (higher and _is_error(source, new)):
             continue

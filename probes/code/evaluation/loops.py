@@ -225,6 +225,12 @@ def _average_left_alone(source: Script) -> Finding | None:
         if not moving or source.loose or any(f in source.forwards for f in moving):
             continue  # a layer that moves its own average on whenever it is called
         names = {f.name for f in moving}
+        for _ in range(2):  # `update()` that calls `update_average()`
+            names |= {
+                f.name
+                for f in owner.body
+                if isinstance(f, ast.FunctionDef) and names & {last_name(c.func) for c in of(f, ast.Call)}
+            }
         held = {unparse(t) for c in source.named(name) for t in _targets(source, c)}
         calls = [
             c

@@ -95,8 +95,8 @@ def _in_one_round(source: Script, loop: ast.AST, node: ast.AST) -> bool:
 def emptied_each_round(source: Script) -> Finding | None:
     """`scores = []` in each round, `scores.append(...)` and all of `scores` is read behind."""
     for loop in _loops(source):
-        if of(loop, ast.Break):
-            continue
+        if of(loop, ast.Break) or takes_gradients(source, loop):
+            continue  # of the last epoch all that it holds is meant
         own = list(_once(loop.body))
         last = loop.end_lineno or loop.lineno
         for node in own:

@@ -12,7 +12,7 @@ from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.checks import at, first, holds_unseen_layers, imports_locals, is_evaluation, ok
+from ..shared.checks import at, first, holds_unseen_layers, imports_locals, is_evaluation, ok, on_other_sides
 from ..shared.sides import either, literal
 
 _LAYERS = re.compile(r"^(?:Lazy)?(?:Linear|Dense|Conv[123][dD]|ConvTranspose[123]d|Embedding)$")
@@ -121,8 +121,17 @@ def _added(source: Script) -> list[tuple[ast.AST, list[ast.expr]]]:
     for call in source.named("add"):
         if len(call.args) == 1 and isinstance(call.args[0], ast.Call):
             found.setdefault((source.owner(call), source.function_around(call)), []).append(call)
-    rows = [sorted(calls, key=lambda c: c.lineno) for calls in found.values()]
+    rows = [_of_one_way(source, sorted(calls, key=lambda c: c.lineno)) for calls in found.values()]
     return [(row[0], [c.args[0] for c in row]) for row in rows if len(row) > 1]
+
+
+def _of_one_way(source: Script, calls: list[ast.Call]) -> list[ast.Call]:
+    """Without those that stand in the other arm of a choice that an earlier one stands in."""
+    kept: list[ast.Call] = []
+    for call in calls:
+        if not any(on_other_sides(source, other, call) for other in kept):
+            kept.append(call)
+    return kept
 
 
 def _own_softmax(layer: ast.expr) -> list[ast.expr]:

@@ -69,6 +69,9 @@ def _never_put(source: Script) -> Finding | ast.AST | None:
             len(call.args) > 1 or keyword(call, "net") is not None
         ):
             continue
+        owner = receiver(call)
+        if owner is not None and (unparse(owner) == "self" or not (call.args or call.keywords)):
+            continue  # a method that knows by itself what it reads, and where it goes
         if call.args and saved_here(source, call.args[0]):
             continue  # of its own training: the best epoch, or where it goes on
         seen = seen or call

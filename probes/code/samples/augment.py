@@ -330,6 +330,7 @@ def _paired_by_listing(source: Script) -> Finding | None:
             and n.value.attr != attr
             and unparse(n.slice) in by_index
             and source.function_name(n) == "__getitem__"
+            and source.class_around(n) is source.class_around(node)
             for n in source.of(ast.Subscript)
         )
         if by_index and other:

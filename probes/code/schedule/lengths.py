@@ -145,6 +145,9 @@ def _schedules(source: Script) -> Iterator[tuple[ast.AST, str | None, str | None
             continue
         if name in _OPTAX and "jax" in source.frameworks and not _asked_by_hand(source, call):
             counts = {unit(mine, g) for g in all_arguments(call)} - {None}
+            steps = source.named("apply_updates", "apply_gradients", "update")
+            if all(len(source.loops_around(s)) == 1 for s in steps):
+                continue  # the rounds of one loop; or whoever steps may do so once an epoch
             yield call, EPOCH if counts == {EPOCH} and "batch" in source.code else STEP, STEP
         elif name in _PER_STEP or _is_keras_schedule(source, name):
             given = all_arguments(call)
@@ -350,7 +353,7 @@ def _misnamed(source: Script) -> Iterator[ast.AST]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
             pairs = [(last_name(node.targets[0]), node.value, node)]
         elif isinstance(node, ast.Call):
-            if last_name(node.func).lower() in SCHEDULERS or last_name(node.func).endswith("Scheduler"):
+            if last_name(node.func).lower() in SCHEDULERS or "scheduler" in last_name(node.func).lower():
                 continue  # what it counts depends on where it moves
             if any(k.arg in ("step", "global_step") and _bare_epochs(source, k.value) for k in node.keywords):
                 continue  # the function is handed epochs for steps throughout

@@ -126,7 +126,7 @@ def _scored(source: Script) -> Finding | None:
     """A function that evaluates is handed training data alone, and held-out data of that name lie idle."""
     for call in source.calls:
         name = last_name(call.func)
-        if side(name) is True or _is_data(call) or name[:1].isupper():
+        if side(name) is True or _is_data(call) or name[:1].isupper() or "split" in name.lower():
             continue
         if not _EVALUATES.search(name) and not _scores(source, call):
             continue

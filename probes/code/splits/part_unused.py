@@ -95,6 +95,8 @@ def _left_aside(source: Script) -> Iterator[str]:
                 local = isinstance(one, ast.Name) and (
                     scope is not None or source.function_around(one) is None
                 )
+                if any(_read_beside(source, by_function, scope, t, name) for t in node.targets):
+                    continue  # `x_val, y_val, rows_val = split(...)`, and only the rows' numbers are left
                 if name not in everywhere or (local and not _read_within(source, by_function, scope, name)):
                     yield name
     hooks = ("val_dataloader", "validation_step", "validate")
@@ -102,6 +104,18 @@ def _left_aside(source: Script) -> Iterator[str]:
         if function.name not in hooks and "_step" not in function.name and function.name not in everywhere:
             if _is_validation(source, function.name):
                 yield function.name
+
+
+def _read_beside(
+    source: Script,
+    by_function: set[tuple[Function | None, str]],
+    scope: Function | None,
+    target: ast.expr,
+    name: str,
+) -> bool:
+    """Another thing of the same part, that one statement gives with this one, is read."""
+    others = [e.id for e in getattr(target, "elts", []) if isinstance(e, ast.Name) and e.id != name]
+    return any(_is_validation(source, o) and _read_within(source, by_function, scope, o) for o in others)
 
 
 def _is_validation(source: Script, name: str) -> bool:

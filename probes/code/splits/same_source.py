@@ -165,7 +165,7 @@ def _own_maker(source: Script, value: ast.expr) -> ast.Call | None:
 
 _OTHER = re.compile(
     r"transform|aug|tfm|_tf$|^tf_|cfg|config|args|mean|std|stat|scal|vocab|token|encod|class|label|map|mode|size|"
-    r"batch|bs$|epoch|steps|model|state|workers|shuffle|ratio|frac|percent|sampler|len|num"
+    r"^n_|_n$|batch|bs$|epoch|steps|model|state|workers|shuffle|ratio|frac|percent|sampler|len|num"
 )
 
 
