@@ -33,6 +33,27 @@ _SAVES = ("save", "dump", "to_csv", "to_parquet", "to_pickle", "to_feather")
 _LOADS = ("load", "read_csv", "read_parquet", "read_pickle", "read_feather")
 
 
+_PLACES = {
+    "random_split": ("dataset", "lengths"),
+    "Subset": ("dataset", "indices"),
+    "DataLoader": ("dataset",),
+}
+
+
+def _by_place(
+    name: str, args: tuple[Term, ...], kw: dict[str, Term]
+) -> tuple[tuple[Term, ...], dict[str, Term]]:
+    """Arguments that come first and are handed over by name, at their places."""
+    places = _PLACES.get(name, ())[len(args) :]
+    led: list[Term] = []
+    for one in places:
+        if one not in kw:
+            break
+        led.append(kw[one])
+    moved = places[: len(led)]
+    return (*args, *led), {k: v for k, v in kw.items() if k not in moved}
+
+
 def _path(held: Term) -> Term:
     """The path of a file, as it is written or opened."""
     return held.args[0] if held.head == "call:open" and held.args else held
@@ -81,6 +102,7 @@ class Calls(Machine):
         """A call of a library's function or method, in one form."""
         if isinstance(node, ast.Call) and _GENERATORS.search(unparse(node.func)) and name not in _SEEDS:
             name = f"drawn_{name}"
+        args, kw = _by_place(name, args, kw)
         if name in _IN_PLACE and len(args) == 2 and not kw:
             return self.make(_IN_PLACE[name], node, args)
         if name == "fit_transform" and len(args) >= 2:

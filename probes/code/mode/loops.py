@@ -38,6 +38,8 @@ def eval_mode_while_training(view: View) -> Finding:
 
 _COPIES = (
     "teacher",
+    "vae_enc",
+    "text_enc",
     "dist_model",
     "distil",
     "ema",

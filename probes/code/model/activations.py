@@ -71,7 +71,7 @@ _ACTIVATES = re.compile(
 )
 _BENDS_BY_ITSELF = re.compile(
     r"(?i)softmax|sigmoid|lstm|gru|rnn|transformer|attention|clamp|maximum|square|\*\* ?[23]|\bpow\b"
-    r"|\babs\b|\bsin\b|\bcos\b|\bexp\b|torchvision|timm|from_pretrained|hub\.load|applications"
+    r"|\b(?:arc|a)(?:sin|cos|tan)h?\b|\bsinh\b|\berf\b|\babs\b|\bsin\b|\bcos\b|\bexp\b|torchvision|timm|from_pretrained|hub\.load|applications"
 )
 LAYERS = 3  # of weights: two without a bend are a factorisation
 

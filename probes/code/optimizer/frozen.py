@@ -70,7 +70,15 @@ def _freezes(source: Script) -> Finding | None:
             and not _aside(mine, owner)
             and not _optional(source, node)
         ):
-            spared = (_wrapped, _rate_of_zero, _loaded_before, _trained_before, _first_layers, _put_to_rest)
+            spared = (
+                _wrapped,
+                _rate_of_zero,
+                _loaded_before,
+                _loaded_whole,
+                _trained_before,
+                _first_layers,
+                _put_to_rest,
+            )
             if not any(check(source, node) for check in spared):
                 seen.append(node)
     if seen and reopened:
@@ -147,6 +155,16 @@ def _loaded_before(source: Script, node: ast.AST) -> bool:
     ]
     parts = [f"{owner}." for owner in loaded if "." in owner.removeprefix("self.")]
     return any(text.startswith(part) for text in frozen for part in parts)
+
+
+def _loaded_whole(source: Script, node: ast.AST) -> bool:
+    """`self.caller = maker.load_model(path)` beside `self.model = Model()`: one that was trained elsewhere."""
+    frozen = [unparse(p.iter) for p in source.above(node) if isinstance(p, ast.For)]
+    own = {c.name for c in source.modules}
+    made = [(n, n.value) for n in source.of(ast.Assign) if isinstance(n.value, ast.Call)]
+    loaded = [n for n, call in made if re.match(r"load_(?:model|net|pretrained)", last_name(call.func))]
+    still = [n for n in loaded if any(t.startswith(f"{unparse(x)}.") for x in n.targets for t in frozen)]
+    return bool(still) and any(last_name(call.func) in own for _, call in made)
 
 
 _LEARNT = re.compile(r"weights\s*=\s*['\"]imagenet|load_weights\(|\bapplications\.|Backbone\(|from_preset\(")

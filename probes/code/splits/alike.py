@@ -103,7 +103,9 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
             seen = nodes[0]
             theirs = {_shape(n, split, other) for n in processed.get((other, stem), [])}
             for node in nodes:
-                if _taken_from(source, stem, split, other, node):
+                if _taken_from(source, stem, split, other, node) or _of_another_function(
+                    source, node, stem, other
+                ):
                     continue
                 if labels and scaled_back(source) and _SCALES.search(unparse(node)):
                     continue
@@ -457,6 +459,18 @@ def _is_assigned(source: Script, stem: str, split: str) -> bool:
         if any(a.arg.lower() == wanted for a in source.of(ast.arg)):
             return True
     return any((n.id if isinstance(n, ast.Name) else n.attr).lower() == wanted for n in named)
+
+
+def _of_another_function(source: Script, node: _Change, stem: str, split: str) -> bool:
+    """What a function changes is its own, and it holds nothing of the other split: a program by itself."""
+    function = source.function_around(node)
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    if function is None or not isinstance(target, ast.Name):
+        return False
+    wanted = stem.replace("*", split).split(".")[0]
+    return not any(n.id.lower() == wanted for n in of(function, ast.Name)) and not any(
+        a.arg.lower() == wanted for a in of(function.args, ast.arg)
+    )
 
 
 _AS_NUMBER = re.compile(r"[\d.,+ ]*[efgEG%]")

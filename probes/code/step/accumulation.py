@@ -48,6 +48,8 @@ def _not_divided(source: Script) -> Finding | None:
         ]
         if divided:
             return ok(source, divided[0], f"the loss is divided by {count}")
+        if any(_scaled_by_share(n) for n in source.of(ast.AugAssign)):
+            return None
         if _scales_gradients(source) or any(_by_engine(source, c) for c in source.backwards):
             return None  # by the number of tokens or samples, as it seems
         if _handed_on(source, count):
@@ -58,6 +60,12 @@ def _not_divided(source: Script) -> Finding | None:
             source, node, f"the optimizer steps every {count} batches and the loss is not divided by {count}"
         )
     return None
+
+
+def _scaled_by_share(node: ast.AugAssign) -> bool:
+    """`loss *= len(part) / len(batch)`: each part counts by its size."""
+    shared = any(isinstance(n.op, ast.Div) for n in of(node.value, ast.BinOp))
+    return isinstance(node.op, ast.Mult) and "loss" in unparse(node.target) and shared
 
 
 def _one_of_two_divided(source: Script) -> Finding | None:

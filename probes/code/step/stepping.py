@@ -135,6 +135,14 @@ def no_gradient_taken(source: Script) -> Finding | None:
 _MOVES_NO_WEIGHT = re.compile(r"scaler|sched|warm_?up|bar$|tqdm|meter|metric|prof|timer|stopp")
 
 
+def _updates_by_function(node: ast.Assign) -> bool:
+    """`params = sgd(params, grads, 0.001)`: a function gives the weights after the step."""
+    if not isinstance(node.value, ast.Call):
+        return False
+    given = [unparse(a) for a in node.value.args]
+    return unparse(node.targets[0]) in given and any("grad" in g.lower() for g in given)
+
+
 def _step_missing(source: Script) -> Finding | None:
     for one in rounds(source):
         if (found := _never_steps(source, one)) is not None:
@@ -161,6 +169,7 @@ def _step_missing(source: Script) -> Finding | None:
         if isinstance(c.func, ast.Attribute) and not _MOVES_NO_WEIGHT.search(source.owner(c).lower())
     ]
     by_hand = by_hand or bool(source.named("assign", "assign_sub", "assign_add", "set_data"))
+    by_hand = by_hand or any(map(_updates_by_function, source.of(ast.Assign)))
     if by_hand or others or imports_locals(source) or source.trains_by_trainer:
         return None
     return at(source, (*source.backwards, *functional)[0], "an optimizer is built and never steps")
