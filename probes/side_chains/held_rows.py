@@ -288,6 +288,8 @@ class RowReader(RowParts):
             return self.turned(self.held(args[0], depth))
         if name in ("logical_and", "logical_or") and len(args) == 2:
             return self.both([self.held(a, depth) for a in args], name == "logical_and")
+        if name == "where" and len(args) == 3 and args[0].head == "other:Compare":
+            return self.held(args[0].args[0], depth)  # `where(y == 9, 1, 0)`: a value for each row
         if name in ("where", "nonzero", "flatnonzero", "argwhere") and len(args) == 1:
             mask = self.held(args[0], depth)
             return replace(mask, mask=False) if mask is not None and mask.table != "*" else None

@@ -300,8 +300,8 @@ def _last_before_training(
         function = source.train_scope
         calls = flow(source).calls_of(function) if isinstance(function, ast.FunctionDef) else ()
         loop = next((loops[0] for c in calls if (loops := source.loops_around(c))), None)
-    if loop is None:
-        return None
+    if loop is None or (source.steps and not any(runs_in(source, s, loop) for s in source.steps)):
+        return None  # gradients that no optimizer applies: of inputs, of a measure
     around = set(source.above(loop)) | {loop}
     before = [
         (c, on)

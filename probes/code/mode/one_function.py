@@ -35,8 +35,8 @@ def _one_mode(source: Script) -> Finding | None:
     for function in source.of(ast.FunctionDef):
         takes = [b for b in (*source.backwards, *source.steps) if source.function_around(b) is function]
         asked = [c for b in takes if (c := _condition(mine, function, b)) is not None]
-        if not asked:
-            continue
+        if not asked or any(_condition(mine, function, b) is None for b in takes if b in source.backwards):
+            continue  # gradients are taken for every caller
         told = asked[0]
         switches = [
             c

@@ -267,7 +267,7 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
             continue  # of a trainer or a loss, which stacks nothing
         if last_name(call.func).islower() and holder in trains and source.loops_around(call):
             continue  # of a loop over batches: it turns outputs into probabilities
-        if not re.search(r"(?i)lstm|gru|rnn|cell|gate", getattr(holder, "name", "")):
+        if not re.search(r"(?i)lstm|gru|rnn|cell|gate|moe|expert|mixture", getattr(holder, "name", "")):
             own = sum(line <= call.lineno for line in begun)
             together.setdefault((holder, own), []).append(call)  # gates stand side by side
     counts = {held: sum(repeats(source, c) for c in found) for held, found in together.items()}

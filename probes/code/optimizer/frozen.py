@@ -158,7 +158,7 @@ def _loaded_before(source: Script, node: ast.AST) -> bool:
 
 
 def _loaded_whole(source: Script, node: ast.AST) -> bool:
-    """`self.caller = maker.load_model(path)` beside `self.model = Model()`: one that was trained elsewhere."""
+    """`caller = maker.load_model(path)` beside `model = Model()`: one that was trained elsewhere."""
     frozen = [unparse(p.iter) for p in source.above(node) if isinstance(p, ast.For)]
     own = {c.name for c in source.modules}
     made = [(n, n.value) for n in source.of(ast.Assign) if isinstance(n.value, ast.Call)]

@@ -49,6 +49,7 @@ def _no_shuffling(source: Script) -> Finding | None:
         return None
     scopes = _where_batches_are_made(source)
     shuffled = [*source.named(*_SHUFFLES), *(c for c in source.calls if _is_true(keyword(c, "shuffle")))]
+    shuffled += [c for c in source.calls if "shuffle" in last_name(c.func).lower()]  # a function of its own
     drawn = [c for c in source.named(*_DRAWS) if any(c in walk(s) for s in scopes)]
     if shuffled or drawn:
         return ok(source, (shuffled or drawn)[0], "the script draws batches at random")

@@ -165,6 +165,10 @@ def _cleared_between(source: Script) -> Finding | None:
                 continue
             inner = bool(micro) and micro[0] not in loops and loops == micro[1 : 1 + len(loops)]
             gated = bool(gates) and micro[:1] == loops[:1] and gates[0] not in source.above(backward)
+            if gated and any(
+                " % " in unparse(p.test) for p in source.above(backward) if isinstance(p, ast.If)
+            ):
+                continue  # it is taken now and then by itself
             if not gated and (turn := gate(source, step)) is not None and micro[:1] == loops[:1]:
                 own = gate(source, backward)  # None: in each round; the other arm: in the rounds between
                 gated = turn.last and (own is None or (own.branch is turn.branch and not own.last))

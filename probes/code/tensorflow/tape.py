@@ -168,6 +168,8 @@ def loss_beside_tape(source: Script) -> Finding | None:
         seen = seen or last
         other = any(isinstance(p, ast.With) and "Tape" in unparse(p) for p in source.above(last))
         if last not in inside and not other and last.lineno > one.tape.lineno and last.value is not None:
+            if isinstance(last.value, ast.Subscript) and isinstance(last.value.slice, ast.Constant):
+                continue  # one of several losses
             # a loss that comes of a call inside the tape may be regularised, or divided, outside: cut as well
             return at(source, last, "the tape has ended: it does not know how this came of the variables")
         if last in inside and last.value is not None and (flat := _flat(source, last.value)) is not None:
