@@ -68,7 +68,7 @@ def seen(
     run = view.run
     found = tuple(e for e in run.events if e.kind in kinds and (not data or e.data in data))
     worth = tuple(
-        e for e in found if not key_names.only_head(e) and (not body or key_names.of_body(e, found))
+        e for e in found if not key_names.only_new(e, found) and (not body or key_names.of_body(e, found))
     )
     if worth:
         count = sum(e.count for e in worth)
@@ -77,7 +77,9 @@ def seen(
         text = f"the log says{times}: {first.text or first.data or first.kind}"
         return present(text, value=count, threshold=1, step=first.step, where=_places(worth))
     if found:
-        words = "no weights of several layers" if body else "only a new head, as in any fine-tuning"
+        words = (
+            "no weights of several layers" if body else "only a new head or adapters, as in any fine-tuning"
+        )
         return absent(f"the message names {words}", where=_places(found))
     if said_by and not any(name in told for name in said_by for told in _libraries(run)):
         return unknown(f"only {' or '.join(said_by)} would say so, and the run is not known to use it")
@@ -505,12 +507,15 @@ _GROWN = 2.0  # times; ranks that share gradients stay about as far apart as the
 _LEAP = 100.0  # times what is usual: bad samples give ten, and hit another rank each time
 
 
-def _leaping_rank(run: Run) -> Finding | None:
-    """One rank of four or more whose own gradient norm leaps twice and more, and no other's ever does."""
-    for name, curves, steps, values in _on_all_ranks(run, ("grad_norm_of_rank",), 10):
+@probe()
+def one_rank_leaps(view: View) -> Finding:
+    """One rank of four or more whose gradient norm leaps twice or more, to a hundred times that of all."""
+    looked = 0
+    for name, curves, steps, values in _on_all_ranks(view.run, ("grad_norm_of_rank", "grad_norm"), 10):
         usual = np.median(values, axis=1, keepdims=True)
         leaps = values > _LEAP * np.maximum(usual, np.median(usual))
         count = np.sum(leaps, axis=1)
+        looked = max(looked, len(curves))
         if len(curves) < 4 or np.count_nonzero(count) != 1 or np.max(count) < 2:
             continue
         worst = int(np.argmax(count))
@@ -518,18 +523,14 @@ def _leaping_rank(run: Run) -> Finding | None:
         text = f"the gradient norm of rank {rank} alone leaps at {int(count[worst])} of {len(steps)} steps"
         where = _where_of({rank: curves[rank]}, at)
         return present(text, value=int(count[worst]), step=at, where=where, series=(name,))
-    return None
+    if looked < 4:
+        return unknown("fewer than four ranks log a gradient norm at common steps")
+    return absent("the gradient norm of no rank leaps alone", series=("grad_norm",))
 
 
 @probe()
 def one_rank_bad(view: View, sigmas: float) -> Finding:
-    """One rank alone has non-finite values, or (of three or more) lies far outside the others.
-
-    Also: its own gradient norm leaps, at single steps, to a hundred times that of all others and its own.
-    """
-    leaps = _leaping_rank(view.run)
-    if leaps is not None:
-        return leaps
+    """One rank alone has non-finite values, or (of three or more) lies far outside the others."""
     curves = of_ranks(view.run, "train/loss")
     common = common_steps(curves)
     if common is None:

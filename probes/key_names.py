@@ -30,8 +30,19 @@ _PART = re.compile(
 )
 # MindSpore counts first, and names them in a line of its own
 _COUNTED = re.compile(r"\b(\d{1,6}) parameters in the '?net'? are not loaded", re.IGNORECASE)
+_ONE = re.compile(r"[\w\]'\"] is not loaded", re.IGNORECASE)
 MANY = 20  # more than any new head has
 _LEAST = 2  # weights of layers: one may be one that was replaced
+
+
+def only_new(event: Event, beside: Sequence[Event] = ()) -> bool:
+    """Whether the message names, or counts, what begins new alone: a head, or adapters."""
+    if only_head(event):
+        return True
+    if _COUNTED.search(event.text):
+        names = [one for one in beside if not _COUNTED.search(one.text)]
+        return bool(names) and all(_begins_new(one) for one in names)
+    return _begins_new(event)
 
 
 def only_head(event: Event) -> bool:
@@ -48,7 +59,10 @@ def of_body(event: Event, beside: Sequence[Event] = ()) -> bool:
     counted = _COUNTED.search(event.text)
     if counted is not None and int(counted[1]) >= MANY:
         return not any(_begins_new(one) for one in beside)
-    inside = [n for n in _named(event) if _LAYER.search(n) and not (_NO_WEIGHT.search(n) or _HEAD.match(n))]
+    named = _named(event)
+    if len(named) == 1 and _ONE.search(event.text):  # MindSpore: a line to each
+        named = [n for one in beside if _ONE.search(one.text) for n in _named(one)]
+    inside = [n for n in named if _LAYER.search(n) and not (_NO_WEIGHT.search(n) or _HEAD.match(n))]
     kinds = {n[m.end() :] for n in inside if (m := _LAYER.search(n))}
     if _LEFT_OVER.search(event.text) and len(kinds) > 1:  # else one bias of each layer, which is no part
         inside = [n for n in inside if not _PART.match(n)]

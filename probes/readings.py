@@ -26,6 +26,7 @@ MODULES = (
     "benchmark.course",
     "benchmark.decayed",
     "benchmark.end",
+    "benchmark.flags",
     "benchmark.fragile",
     "benchmark.gradients",
     "benchmark.late_end",

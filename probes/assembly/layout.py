@@ -17,7 +17,7 @@ _NEUTRAL = re.compile(
 )
 _RANK_DIR = re.compile(r"^(?:rank|worker|proc|process|device|node|train_parallel)[_-]?(\d+)$", re.IGNORECASE)
 _RANK_FILE = re.compile(
-    r"(?:^|[._-])(?:rank|worker|globalrank|proc|process|node)[._-]?(\d+)(?:[._-]|$)", re.IGNORECASE
+    r"(?:^|(?<=[._-]))(?:rank|worker|globalrank|proc|process|node)[._-]?(\d+)(?=[._-]|$)", re.IGNORECASE
 )
 _WANDB_RUN = re.compile(r"^(?:offline-)?run-\d{8}_\d{6}-\w+$")
 _MLFLOW_RUN = re.compile(r"^[0-9a-f]{32}$")
@@ -73,8 +73,8 @@ def rank(path: str) -> int | None:
         match = _RANK_DIR.match(part) or _MONITOR_RUN.match(part)
         if match and match.group(1):
             return int(match.group(1))
-    match = _RANK_FILE.search(name)
-    return int(match.group(1)) if match else None
+    found = _RANK_FILE.findall(name)  # "worker-0-proc-3": the process on that node
+    return int(found[-1]) if found else None
 
 
 def belongs(path: str, unit: str, units: list[str]) -> bool:

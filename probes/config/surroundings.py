@@ -71,6 +71,24 @@ def npu_passed_over(view: View) -> Finding:
     )
 
 
+@probe()
+def cuda_switched_off(view: View) -> Finding:
+    """Mixed precision of CUDA is asked for on an Ascend device, and switches itself off."""
+    run = view.run
+    told = [e for e in run.events if e.data == "amp-disabled" and "cuda" in e.text.lower()]
+    if not told:
+        return unknown("no log says that mixed precision of CUDA was switched off")
+    device = run.settings.get("device")
+    named = f"{device.value if device else ''} {run.facts.get('device') or ''}"
+    if not (_NPU.search(named) or any(_ASCEND_VARIABLE.search(s.key) for s in run.raw_settings)):
+        return unknown("nothing says that an NPU trains")
+    first = told[0]
+    return present(f"on an NPU the log says: {first.text}", where=(Place(first.file, first.line),))
+
+
+_NPU = re.compile(r"(?i)\bnpu\b|ascend|davinci")
+
+
 @probe("config:zero_stage")
 def zero2_overlap(view: View) -> Finding:
     """DeepSpeed ZeRO-2 with overlap_comm on several processes."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...engine.model import Place
+from ..benchmark.compare import pair
+from ..readers.text.first_batch import DATA
 from ..registry import Finding, View, absent, present, probe, unknown
-from ..run import Run
+from ..run import Event, Run
 from ..tensors.model import Operator, Tensor
 from .dumps import NO_DUMP, dumps
 
+EQUAL = 0.01  # relative: losses of one course
 SAME = 1e-3  # relative: figures of weights that both sides start from
 IGNORED = -100
 _LOSSES = ("crossentropy", "nllloss")
@@ -39,6 +44,9 @@ def batch_of_other_scale(view: View, ratio: float) -> Finding:
     mine = _first(view.run)
     theirs = None if view.benchmark is None else _first(view.benchmark)
     if mine is None or theirs is None:
+        told = _printed(view.run), None if view.benchmark is None else _printed(view.benchmark)
+        if told[0] is not None and told[1] is not None:
+            return _held(view, told[0], told[1], ratio)
         return unknown("no figures of the first batches lie on both sides (msprobe config_check, or a dump)")
     a, b = mine.inputs[0], theirs.inputs[0]
     if mine.name != theirs.name or a.shape[1:] != b.shape[1:] or "int" in a.dtype or "int" in b.dtype:
@@ -53,6 +61,23 @@ def batch_of_other_scale(view: View, ratio: float) -> Finding:
     words = f"{text}, in the benchmark from {ends[1][0]:.4g} to {ends[1][1]:.4g}"
     if max(spans) / min(spans) >= ratio:
         where = (Place(a.file or mine.name, step=mine.step, rank=mine.rank),)
+        return present(words, value=spans[0] / spans[1], threshold=ratio, where=where)
+    return absent(words, threshold=ratio)
+
+
+def _printed(run: Run) -> Event | None:
+    return next((e for e in run.events_of("worked-out") if e.data == DATA), None)
+
+
+def _held(view: View, mine: Event, theirs: Event, ratio: float) -> Finding:
+    """The ranges that the logs of both sides print."""
+    spans = [mine.value or 0.0, theirs.value or 0.0]
+    words = f"{mine.text}, in the benchmark {theirs.text.partition(' that is printed ')[2]}"
+    where = (Place(mine.file, mine.line), Place(theirs.file, theirs.line, side="benchmark"))
+    if min(spans) > 0 and max(spans) / min(spans) >= ratio:
+        losses = pair(view, "train/loss", 8)  # equal: what is printed is normalised further on
+        if not isinstance(losses, str) and np.median(np.abs(losses.run / losses.bench - 1)) < EQUAL:
+            return unknown(f"{words}; the losses are the benchmark's all the same", threshold=ratio)
         return present(words, value=spans[0] / spans[1], threshold=ratio, where=where)
     return absent(words, threshold=ratio)
 

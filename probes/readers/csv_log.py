@@ -11,7 +11,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from ._values import (
     split_word,
     step_kind,
 )
+from ._wide_ranks import of_columns
 from .json_log import tag_of
 from .text.arguments import scalar, setting
 
@@ -294,6 +295,7 @@ def _is_log(table: _Table, file: RunFile) -> bool:
         return True
     steps = [name for name in header if step_kind(name)]
     metrics = [n for n in header if is_metric(n) or is_metric(_exported(n)) or of_episodes(plain(n), known)]
+    metrics += [n for n in of_columns(header, file.path) if n not in metrics]
     if not metrics or not _mostly_numbers(table, metrics):
         return bool(steps) and _is_dvclive(file, table)
     if not table.rows and not (steps and all(map(_is_name, header))):
@@ -393,6 +395,7 @@ class _Reader:
             return
         split_column = self._texts_in(_SPLITS)
         entity_column = self._texts_in(_ENTITIES)
+        ranks = of_columns(self.table.header, self.file.path)
         for at, name in enumerate(self.table.header):
             if step_kind(name) or is_wall(name) or is_clock(name) or not name or self._is_index(at):
                 continue
@@ -400,7 +403,10 @@ class _Reader:
             values = self._column(at)
             if values is None or not raw:
                 continue
-            if entity_column is not None:
+            if name in ranks:
+                told = self._one(ranks[name][0], values, axis, np.ones(len(values), dtype=bool), "")
+                yield replace(told, rank=ranks[name][1])
+            elif entity_column is not None:
                 yield from self._by_name(f"{raw}/", values, axis, entity_column)
             elif split_column is None:
                 yield self._one(raw, values, axis, np.ones(len(values), dtype=bool), "")
@@ -573,7 +579,7 @@ def _joined(series: Sequence[Series]) -> list[Series]:
     """Put the parts of one quantity from several tables of the file together."""
     from ..assembly import segments
 
-    groups: dict[tuple[str, str, str], list[Series]] = {}
+    groups: dict[tuple[str, str, str, int | None], list[Series]] = {}
     for one in series:
-        groups.setdefault((one.raw, one.group, one.unit), []).append(one)
+        groups.setdefault((one.raw, one.group, one.unit, one.rank), []).append(one)
     return [segments.concatenate(parts) for parts in groups.values()]

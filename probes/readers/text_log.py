@@ -14,7 +14,7 @@ from ..assembly import layout
 from ..files import RunFile
 from ..run import Event, EventKind, FileContent
 from . import Gives
-from .text import decay_groups, first_weights, label_lists, orders, shards
+from .text import decay_groups, first_batch, first_weights, label_lists, orders, shards
 from .text.lines import lines_of
 from .text.log import Log
 
@@ -98,10 +98,19 @@ def read(file: RunFile) -> FileContent:
         raise ValueError("no metrics in it")
     lists = shards.dealt_out(data, file.path, layout.rank(file.path))
     events = label_lists.all_masked(data, file.path)
-    for told in (orders.come_again, label_lists.none_counted, first_weights.printed, decay_groups.printed):
+    for told in _WORKED_OUT:
         events += told(data, file.path, layout.rank(file.path))
     content = replace(content, events=(*content.events, *events)) if events else content
     return replace(content, lists=lists) if lists else content
+
+
+_WORKED_OUT = (
+    orders.come_again,
+    label_lists.none_counted,
+    first_weights.printed,
+    decay_groups.printed,
+    first_batch.printed,
+)
 
 
 def _parse(path: str, data: bytes, watch: Callable[[float], None] | None = None) -> FileContent:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.run import Event, Run
 
 from ._build import run, series, written
@@ -95,6 +97,25 @@ def test_adapters_that_are_counted_begin_new() -> None:
     both = [Event("checkpoint-keys-mismatch", "log.txt", 7, text=t) for t in texts]
     assert state("log-layers-not-loaded", run(events=both)) == "absent"
     assert state("log-layers-not-loaded", run(events=both[:1])) == "present"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("layers.0.attention.wq.lora_a", "layers.1.attention.wq.lora_a"), "absent"),
+        (("layers.0.attention.wq.weight", "layers.1.attention.wq.weight"), "present"),
+        (("layers.0.attention.wq.weight", "layers.1.attention.wq.lora_a"), "present"),
+    ],
+)
+def test_what_is_not_loaded_line_by_line(tmp_path: Path, names: tuple[str, ...], expected: str) -> None:
+    """MindSpore counts in one line and gives a line to each name."""
+    said = [
+        "[WARNING] load_param_into_net: 32 parameters in the 'net' are not loaded, because they are not there"
+    ]
+    said += [f"[WARNING] [serialization.py:1636] model.{name} is not loaded." for name in names]
+    rows = [f"epoch: 1 step: {i}, loss is {3 / i:.4f}" for i in range(1, 20)]
+    (tmp_path / "info.log").write_text("\n".join([*said, *rows]) + "\n")
+    assert state("log-checkpoint-keys-mismatch", open_run(tmp_path)) == expected
 
 
 def test_layers_that_were_drawn_anew() -> None:
@@ -238,12 +259,14 @@ def test_one_rank_whose_own_gradient_leaps() -> None:
     leaps = NORM * np.where(np.isin(np.arange(50), (12, 31)), 1e4, 1.0)
     once = NORM * np.where(np.arange(50) == 12, 1e4, 1.0)
 
-    found = reading("logs", "one-rank-bad", ranks("grad_norm_of_rank", NORM, NORM, leaps, NORM))
+    found = reading("logs", "one-rank-leaps", ranks("grad_norm_of_rank", NORM, NORM, leaps, NORM))
 
     assert (found.state, found.step, found.where[0].file) == ("present", 13.0, "rank2.log")
-    assert state("one-rank-bad", ranks("grad_norm_of_rank", NORM, NORM, once, NORM)) == "unknown"
-    assert state("one-rank-bad", ranks("grad_norm_of_rank", NORM, leaps, leaps, NORM)) == "unknown"
-    assert state("one-rank-bad", ranks("grad_norm_of_rank", NORM, 1e4 * NORM, NORM, NORM)) == "unknown"
+    assert state("one-rank-leaps", ranks("grad_norm", NORM, NORM, leaps, NORM)) == "present"
+    assert state("one-rank-leaps", ranks("grad_norm_of_rank", NORM, NORM, once, NORM)) == "absent"
+    assert state("one-rank-leaps", ranks("grad_norm_of_rank", NORM, leaps, leaps, NORM)) == "absent"
+    assert state("one-rank-leaps", ranks("grad_norm_of_rank", NORM, 1e4 * NORM, NORM, NORM)) == "absent"
+    assert state("one-rank-leaps", ranks("grad_norm_of_rank", NORM, leaps)) == "unknown"
 
 
 def test_ranks_that_start_apart() -> None:

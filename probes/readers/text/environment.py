@@ -41,9 +41,11 @@ _DEVICE = re.compile(
     r"(?: ?(?:RTX|GTX|Ti|SUPER|PCIe|SXM\d?|[A-Z]?\d{2,4}\w*|\d+ ?GB)\b)*"
     r"|\b(?:A100|H100|H800|A800|V100|MI250X?|MI300X?)(?:-\w+)*\b)"
 )
+_NPU = re.compile(r"(?i)\b(?:using |on |training on )?device(?: is)?\s*[:=]?\s*['\"(]{0,2}npu(?::\d{1,3})?\b")
 _WORLD = re.compile(
     r"world[ _]size\s*(?::|=|is)?\s*(\d{1,6})\b|\busing (\d{1,5}) GPUs\b"
     r"|\bStarting with (\d{1,5}) processes|\bGLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,5})"  # Lightning
+    r"|\brank(?:_id)?\s*[=:]\s*\d{1,5}[,;]?\s+(?:group|rank)_size\s*[=:]\s*(\d{1,6})\b"
     r"|^\s*Num processes: (\d{1,5})\s*$"  # accelerate
     r"|^\s*GPU number: (\d{1,5})\s*$",  # mmengine
     re.IGNORECASE,
@@ -84,6 +86,8 @@ def look(text: str, facts: dict[str, Scalar]) -> None:
         facts.setdefault(f"version:{name}", found.group(1) or found.group(2))
     if (found := _DEVICE.search(text)) is not None:
         facts.setdefault("device", found.group(1).strip())
+    elif _NPU.search(text) is not None:
+        facts.setdefault("device", "npu")
     if (found := _WORLD.search(text)) is not None:
         facts.setdefault("world_size", int(next(g for g in found.groups() if g)))
     elif _ALONE.search(text) is not None:

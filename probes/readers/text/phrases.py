@@ -246,6 +246,7 @@ _STARTS = (
         r"(?:missing|unexpected) (?:[1-9]\d* )?keys?: ?\[['\"]",
         r"net_param(?!.{0,20}\b0 parameters).{0,60}not (?:be )?loaded",
         r"(?<!\b0 )parameters? .{0,80}(?:are|is) not loaded",
+        r"(?:^|[\s\[(])['\"]?\w+(?:\.\w+){2,}['\"]?(?:, ?['\"][\w.]+['\"]){0,400}\]? (?:is|are) not loaded",
         r"Found missing adapter keys while loading",
         r"Skip loading for [\w.]+\. .{0,120}(?:is not found in the provided dict|the expected shape is)",
         r"Skipping loading (?:of )?weights for layer .{0,120}mismatch",

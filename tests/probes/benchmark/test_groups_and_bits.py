@@ -112,3 +112,59 @@ def test_the_mesh_of_devices_is_no_processing(size: tuple[int, int]) -> None:
     ]
     for symptom in ("processing-value-far", "preprocessing-settings-differ"):
         assert reading("benchmark", symptom, *sides).state != "present"
+
+
+LINE = {"micro_batch_size": 1, "global_batch_size": 64, "lr": 1e-4, "train_iters": 900, "clip_grad": 1.0}
+APART = {"reset_attention_mask": True, "eod_mask_loss": True}
+UNTIED = {"untie_embeddings_and_output_weights": True}
+
+
+@pytest.mark.parametrize(
+    ("symptom", "mine", "theirs", "wanted"),
+    [
+        ("document-masks-differ", LINE, {**LINE, **APART}, "present"),
+        ("document-masks-differ", {**LINE, **APART}, LINE, "present"),
+        ("document-masks-differ", {**LINE, **APART}, {**LINE, **APART}, "absent"),
+        ("document-masks-differ", {**LINE, **APART}, {**LINE, "eod_mask_loss": False}, "present"),
+        ("document-masks-differ", LINE, {**LINE, "use_flash_attn": True}, "absent"),
+        ("document-masks-differ", {"lr": 1e-4}, {**LINE, **APART}, "unknown"),
+        ("tying-differs", LINE, {**LINE, **UNTIED}, "present"),
+        ("tying-differs", {**LINE, **UNTIED}, {**LINE, **UNTIED}, "absent"),
+        ("tying-differs", {"tie_word_embeddings": True}, {"tie_word_embeddings": False}, "present"),
+        ("tying-differs", {"tie_word_embeddings": True}, {"share_embeddings": True}, "absent"),
+        ("tying-differs", {"tie_word_embeddings": True}, LINE, "unknown"),
+    ],
+)
+def test_switches_of_one_side(
+    symptom: str, mine: dict[str, object], theirs: dict[str, object], wanted: str
+) -> None:
+    assert reading("benchmark", symptom, written(mine), written(theirs)).state == wanted
+
+
+RAW = "[first batch] images shape=(64, 3, 224, 224) min=0.0000 max=255.0000 mean=114.8 std=70.1"
+NORMAL = "input batch: min -2.1179, max 2.6400, mean -0.0331"
+
+
+def course(floor: float) -> str:
+    return "".join(f"step {i} loss {floor + 3 * 0.9**i:.4f}\n" for i in range(1, 60))
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "floor", "wanted"),
+    [
+        (RAW, NORMAL, 2.0, "present"),
+        ("pixel_values range [0, 255]", NORMAL, 2.0, "present"),
+        (RAW, NORMAL, 1.0, "unknown"),  # equal losses: it is normalised further on
+        (RAW, RAW, 2.0, "absent"),
+        ("label ids of the batch: min 0, max 999", NORMAL, 2.0, "unknown"),
+        ("", NORMAL, 2.0, "unknown"),
+    ],
+)
+def test_the_range_of_the_first_batch(
+    tmp_path: Path, mine: str, theirs: str, floor: float, wanted: str
+) -> None:
+    for name, text, level in (("npu", mine, floor), ("gpu", theirs, 1.0)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.log").write_text(f"{text}\n{course(level)}")
+    sides = open_run(tmp_path / "npu"), open_run(tmp_path / "gpu")
+    assert reading("tensors", "first-batch-other-scale", *sides).state == wanted

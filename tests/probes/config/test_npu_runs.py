@@ -24,6 +24,8 @@ from traindoctor.probes.curves import metrics
 from traindoctor.probes.readings import readings
 from traindoctor.probes.registry import probes_of
 
+from .._read import reading
+
 MODULES = (
     surroundings,
     in_force,
@@ -355,3 +357,33 @@ def test_a_graph_in_fp16_without_loss_scale(tmp_path: Path, mode: str, train: st
 def test_full_precision_by_the_log(tmp_path: Path, said: str, expected: str) -> None:
     """The switch that was off when it ran stands above its level."""
     assert state(tmp_path, "full-precision-in-use", {"train.log": f"{said}\n{log()}"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "device", "wanted"),
+    [
+        (
+            "UserWarning: User provided device_type of 'cuda', but CUDA is not available. Disabling",
+            "npu:0",
+            "present",
+        ),
+        ("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", "npu:3", "present"),
+        ("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", "cpu", "unknown"),
+        ("UserWarning: CUDA is not available", "npu:0", "unknown"),
+    ],
+)
+def test_mixed_precision_of_the_old_device(tmp_path: Path, said: str, device: str, wanted: str) -> None:
+    rows = "".join(f"step {i} loss {3 / i:.3f}\n" for i in range(1, 20))
+    (tmp_path / "train.log").write_text(f"using device: {device}\n{said}\n{rows}")
+    assert reading("in_force", "cuda-switched-off-on-npu", open_run(tmp_path)).state == wanted
+
+
+def test_processes_of_one_node_that_train_alone(tmp_path: Path) -> None:
+    """`worker-0-proc-3.txt` is of process 3; each says that its group has one member."""
+    for rank in range(4):
+        rows = "".join(f"epoch: 1 step: {i}, loss is {3 / i + 0.1 * rank:.4f}\n" for i in range(1, 30))
+        head = "Namespace(batch_size=32, device_num=4, lr=0.1)\n[init] rank=0 group_size=1\n"
+        (tmp_path / f"modelarts-worker-0-proc-{rank}.txt").write_text(head + rows)
+    run = open_run(tmp_path)
+    assert sorted(run.ranks) == [0, 1, 2, 3]
+    assert reading("in_force", "trains-alone", run).state == "present"

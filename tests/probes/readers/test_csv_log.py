@@ -397,3 +397,26 @@ def test_a_monitor_of_episodes(tmp_path: Path) -> None:
 
     assert list(curve(content, "episode_reward").values[:2]) == [10.5, 21.0]
     assert not csv_log.sniff(file_of(tmp_path, "other.csv", "r,l,t\n" + "a,b,c\n" * 8))
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "raw"),
+    [
+        ("grad_norm_by_rank.csv", "step,rank0,rank1,rank2", "rank_grad_norm"),
+        ("loss_per_card.csv", "step,card_0,card_1,card_2", "loss"),
+        ("ranks.csv", "step,loss/rank0,loss/rank1,loss/rank2", "loss"),
+    ],
+)
+def test_a_column_to_each_rank(tmp_path: Path, name: str, header: str, raw: str) -> None:
+    rows = "".join(f"{i},{3 / i:.4f},{4 / i:.4f},{5 / i:.4f}\n" for i in range(1, 30))
+    (tmp_path / name).write_text(f"{header}\n{rows}")
+    file = RunFile(tmp_path, name, (tmp_path / name).stat().st_size)
+    assert csv_log.sniff(file)
+    found = csv_log.read(file).series
+    assert [(s.raw, s.rank, len(s)) for s in found] == [(raw, r, 29) for r in range(3)]
+
+
+def test_columns_of_devices_that_are_no_metric(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{90 + i % 7},{91 + i % 5}\n" for i in range(1, 30))
+    (tmp_path / "gpu_util.csv").write_text(f"step,gpu0,gpu1\n{rows}")
+    assert not csv_log.sniff(RunFile(tmp_path, "gpu_util.csv", (tmp_path / "gpu_util.csv").stat().st_size))
