@@ -174,7 +174,7 @@ def switch_of(source: Script, call: ast.Call) -> tuple[ast.Call, bool] | None:
         return None
     given = [*call.args, *(k.value for k in call.keywords if k.arg == "mode")]
     if name == "eval":
-        return (call, False) if not given else None
+        return (call, False) if not given and not call.keywords else None
     if given and not isinstance(given[0], ast.Constant):
         return None
     return call, not (given and is_false(given[0]))

@@ -41,6 +41,8 @@ def new_state_dropped(source: Script) -> Finding | None:
         return None
     for alone in source.of(ast.Expr):
         if isinstance(alone.value, ast.Call) and last_name(alone.value.func) in _UPDATES:
+            if any(isinstance(a, ast.Call) and last_name(a.func) == "zip" for a in alone.value.args):
+                continue  # Keras' optimizer, which changes the weights where they are
             return at(source, alone, "what this step makes of the weights is dropped")
     for made in source.of(ast.Assign):
         step, kept = made.value, made.targets[0]

@@ -10,7 +10,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
-from ...scripts.syntax import Script
+from ...scripts.syntax import Function, Script
 from ...scripts.untaped import without_gradients
 from ..mindspore.cells import alone_in_each_process, drawn_apart, shares_crossed
 from ..mindspore.steps import shares_not_asked
@@ -128,13 +128,22 @@ def _keeps_order(sampler: ast.Call) -> bool:
     return is_false(flag)
 
 
+def _of_a_hook(source: Script, function: Function, depth: int = 3) -> bool:
+    """Nothing calls it, or only a hook that nothing calls: `run_epoch()` of a trainer that is not seen."""
+    calls = source.named(function.name)
+    around = [source.function_around(c) for c in calls]
+    if not calls or depth == 0:
+        return not calls
+    return all(f is not None and f is not function and _of_a_hook(source, f, depth - 1) for f in around)
+
+
 def _set_astray(source: Script, samplers: tuple[ast.Call, ...]) -> Finding | None:
     """set_epoch stands outside of all loops, is told what never changes there, or tells another sampler."""
     told = source.named("set_epoch")
     loops = source.of(ast.For, ast.While)
     around = [source.function_around(c) for c in told]
-    if any(f is not None and not source.named(f.name) for f in around):
-        return None  # a hook, which somebody else calls
+    if any(f is not None and _of_a_hook(source, f) for f in around):
+        return None  # somebody else calls it
     if told and not any(runs_in(source, c, loop) for c in told for loop in loops):
         return at(source, told[0], "set_epoch is called once and not in each epoch, so the order stays")
     if told and (same := _told_the_same(source, told)) is not None:

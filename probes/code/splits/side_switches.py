@@ -284,8 +284,8 @@ def both_from_one_end(source: Script) -> Finding | None:
     # histories of one user are cut in a loop, each longer by one
     ends = [(g, e) for g in named if not source.loops_around(g.node) and (e := _end(g.value)) is not None]
     for held, (base, *where) in ends:
-        if held.learns:
-            continue
+        if held.learns or base in {n for c in of(held.node, ast.comprehension) for n in names_in(c.target)}:
+            continue  # `{k: rows[:n] for k, rows in held.items()}`: the rows of another table
         for mine, (other, *there) in ends:
             if not mine.learns or mine.scope is not held.scope or other != base:
                 continue

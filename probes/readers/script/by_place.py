@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+
+from .._tree import of
 
 _ADAM = ("", "", "betas", "adam_epsilon", "weight_decay")
 # After the parameters and the rate; "" is not read. PyTorch and MindSpore agree for SGD.
@@ -18,6 +21,20 @@ _TORCH = {
     "momentum": ("", "", "momentum", "weight_decay"),
 }
 _MINDSPORE_ADAM = ("", "", "adam_beta1", "adam_beta2", "adam_epsilon")
+
+
+def rate_first(tree: ast.AST, call: ast.Call) -> bool:
+    """Whether an optimizer of Keras or Optax is called, which is given no parameters."""
+    if any(n.id in ("keras", "tf", "optimizers", "optax") for n in of(call.func, ast.Name)):
+        return True
+    if not isinstance(call.func, ast.Name):
+        return False
+    name = call.func.id
+    taken = (n for n in of(tree, ast.ImportFrom) if any((a.asname or a.name) == name for a in n.names))
+    return any(_RATE_FIRST.match(n.module or "") is not None for n in taken)
+
+
+_RATE_FIRST = re.compile(r"(?:tf_|tensorflow\.(?:python\.)?)?keras\b|optax\b")
 
 
 def by_place(call: ast.Call, name: str) -> Iterator[tuple[str, ast.expr]]:

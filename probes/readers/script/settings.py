@@ -11,7 +11,7 @@ from functools import cached_property
 from ...run import IMPLIED, Setting
 from .._tree import names_in, of, unparse
 from .ascend import graph_options
-from .by_place import by_place
+from .by_place import by_place, rate_first
 from .calls import (
     LOSSES,
     OPTIMIZERS,
@@ -236,7 +236,7 @@ class Extractor(Values):
             yield from self._positional_rate(call)
             yield from self._decay_of_groups(call)
             yield from self._betas(call, keyword(call, "betas"))
-            if not _rate_first(call):
+            if not rate_first(self.tree, call):
                 for word, given in by_place(call, lower):
                     yield from self._betas(call, given) if word == "betas" else self._one(call, word, given)
         elif lower in SCHEDULERS:
@@ -451,7 +451,8 @@ class Extractor(Values):
 
     def _positional_rate(self, call: ast.Call) -> Iterator[Setting]:
         if keyword(call, "lr") is None and keyword(call, "learning_rate") is None:
-            position = 1 if call.args and _is_parameters(call.args[0]) and not _rate_first(call) else 0
+            led = rate_first(self.tree, call)
+            position = 1 if call.args and _is_parameters(call.args[0]) and not led else 0
             given = nth_given(call, position)
             if given is None and (highest := self._highest_of_groups(call)) is not None:
                 yield Setting("learning_rate", highest, self.file, call.lineno, LITERAL)
@@ -578,11 +579,6 @@ def _of_a_part(name: str, field: str) -> bool:
 def _imports_own_files(tree: ast.Module) -> bool:
     """Another file of the same project may hold what this one does not say."""
     return any(n.level > 0 for n in of(tree, ast.ImportFrom))
-
-
-def _rate_first(call: ast.Call) -> bool:
-    """Whether an optimizer of Keras or Optax is called, which is given no parameters."""
-    return any(n.id in ("keras", "tf", "optimizers", "optax") for n in of(call.func, ast.Name))
 
 
 def _is_parameters(node: ast.expr) -> bool:

@@ -710,3 +710,83 @@ for p in {}.parameters():
     right = LOOP.format(text.format("caller"))
 
     assert state("script-part-not-trained", right) != "present"
+
+
+def test_the_rate_of_keras_comes_first_by_whatever_import() -> None:
+    text = """
+from {} import Adam
+rate = Schedule(512)
+opt = Adam(rate, {}, 0.98, 1e-9)
+model.compile(opt, "mse")
+model.fit(x, y, epochs=9)
+"""
+
+    assert state("lr-extreme", text.format("keras.optimizers", 0.9)) != "present"
+    assert state("lr-extreme", text.format("tensorflow.keras.optimizers", 0.9)) != "present"
+    torch = LOOP.format("from torch.optim import Adam\nclass Net(nn.Module):\n    pass")
+    torch = torch.replace("torch.optim.Adam(net.parameters(), lr=1e-3)", "Adam(net.parameters(), 0.9)")
+    assert state("lr-extreme", torch) == "present"
+
+
+def test_rows_of_tables_that_share_a_name_in_comprehensions() -> None:
+    text = """
+import json, torch
+def load():
+    train_data = json.load(open("train.json"))
+    train_data = {k: rows[:limit] for k, rows in train_data.items()}
+    test_data = json.load(open("test.json"))
+    test_data = {k: rows[:limit] for k, rows in test_data.items()}
+    return train_data, test_data
+train_data, test_data = load()
+for x, y in batches(train_data):
+    opt.zero_grad()
+    loss = crit(net(x), y)
+    loss.backward()
+    opt.step()
+print(evaluate(net, test_data))
+"""
+
+    assert state("script-training-sees-evaluation", text) != "present"
+
+
+def test_an_epoch_that_a_trainer_out_of_sight_runs() -> None:
+    text = """
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+class Stage(Base):
+    def pre_stage(self):
+        self.sampler = DistributedSampler(data)
+        self.loader = DataLoader(data, sampler=self.sampler)
+    def run_epoch(self):
+        self.train_epoch()
+    def train_epoch(self):
+        self.sampler.set_epoch(self.epoch)
+        for x, y in self.loader:
+            opt.zero_grad()
+            loss = crit(net(x), y)
+            loss.backward()
+            opt.step()
+"""
+    wrong = text.replace("self.train_epoch()", "for epoch in range(9):\n            self.train_epoch()")
+    wrong = wrong.replace("        self.sampler.set_epoch(self.epoch)\n", "")
+    wrong = wrong.replace("sampler=self.sampler)", "sampler=self.sampler)\n        self.sampler.set_epoch(0)")
+
+    assert state("script-set-epoch-missing", text) != "present"
+    assert (
+        state("script-set-epoch-missing", wrong + "Stage().run_epoch()\nStage().pre_stage()\n") == "present"
+    )
+
+
+def test_gradients_that_keras_applies_beside_jax() -> None:
+    text = """
+import jax, keras
+def step(variables, opt):
+    value, grads = jax.value_and_grad(work_out)(variables)
+    opt.apply_gradients({})
+for batch in loader:
+    step(net.variables, opt)
+"""
+
+    assert state("script-part-not-trained", text.format("zip(grads, variables)")) != "present"
+    assert state("script-part-not-trained", text.format("grads=grads")) == "present"
