@@ -226,4 +226,7 @@ def training_harder(view: View, ratio: float, above: float, points: int = 4) -> 
         return unknown(f"{text}; training ends above a guess: that is another loss", **rest)
     if mine < ratio * max(theirs, 1.0) or trained.factor < above:
         return absent(text, **rest)
+    scores = [m for m in _metrics(view) if m.fraction]
+    if scores and all(_better(m.name, m.level, 1.25) for m in scores):
+        return unknown(f"{text}; but {scores[0].name} is better than the benchmark's", **rest)
     return present(text, where=places_of(trained.found, len(trained.found) - 1), **rest)

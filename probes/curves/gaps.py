@@ -449,6 +449,11 @@ def loss_falls_metric_flat(view: View, progress: float = 0.3, change: float = 0.
             return absent(words, **seen)
         if np.median(values) > 0.9:
             return unknown(f"{words}: it may have reached its ceiling")
+        late = finite(run.series[name])[loss.count // 2 :]
+        if float(np.max(values)) == 0 and np.ptp(stats.running_median(late, 3)) < 0.03 * abs(late[-1]):
+            return unknown(
+                f"{words}, and the loss rests: how common the classes are may be all it has learned"
+            )
         return present(words, step=float(series.steps[0]), where=last_place(series), **seen)
     return unknown(missing)
 

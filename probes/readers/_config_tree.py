@@ -18,6 +18,7 @@ from ...engine.model import Scalar
 MAX_NODES = 200_000
 MAX_DEPTH = 60
 MAX_LEAVES = 20_000
+MANY_ROWS = 20  # a list of more lists of numbers is a table or a curve
 
 
 @dataclass(slots=True)
@@ -66,10 +67,22 @@ def leaves(tree: Tree) -> list[Leaf]:
                 tree.as_text.append((path, node.line, node.value.strip()))
         elif node.kind == "list" and all(n.kind == "leaf" for n in node.items.values()):
             found.append((path, tuple(n.value for n in node.items.values()), node.line))
-        else:
+        elif not _is_table(node):
             prefix = f"{path}." if path else ""
             stack.extend((prefix + k, n, depth + 1) for k, n in reversed(node.items.items()))
     return found
+
+
+def _is_table(node: Node) -> bool:
+    """Whether these are many rows of numbers: what was measured, and no setting."""
+    return (
+        node.kind == "list"
+        and len(node.items) > MANY_ROWS
+        and all(
+            row.kind == "list" and all(isinstance(n.value, (int, float)) for n in row.items.values())
+            for row in node.items.values()
+        )
+    )
 
 
 # ------------------------------------------------------------------------------------------------- YAML

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,7 @@ MAX_SIZE = 128 * 1024**2
 MAX_DEPTH = 5
 MAX_YAML = 4 * 1024**2
 MANY_EPOCHS = 1000
+MANY_POINTS = 8  # pairs of a schedule in a configuration are fewer
 _CONFIG_WORDS = frozenset(
     [
         *(
@@ -337,6 +339,9 @@ def _lists(loaded: Mapping[str, Any]) -> Iterator[_List]:
             elif str(key).endswith("_T") and str(key)[:-2] in node:
                 continue
             elif isinstance(value, list) and not step_kind(key) and _is_quantity(name):
+                if (points := _points(name, value)) is not None:
+                    yield points
+                    continue
                 values = _numbers(value)
                 if values is not None:
                     beside = _numbers(node.get(f"{key}_T"))
@@ -358,6 +363,27 @@ def _sacred(name: str, value: Mapping[str, Any]) -> _List | None:
     times = value.get("timestamps")
     walls = _walls(times[:count]) if isinstance(times, list) and len(times) >= count else None
     return _List(name, values, steps[:count], walls)
+
+
+def _points(name: str, value: list[Any]) -> _List | None:
+    """[[wall time, step, value], ...] as tensorboardX exports it, or [[step, value], ...]."""
+    if _is_triples(value):
+        rows = [[number(v) for v in row] for row in value if isinstance(row, list) and len(row) == 3]
+        walls = [row[0] for row in rows if row[0] is not None]
+        return _List(
+            name, [r[2] for r in rows], [r[1] for r in rows], walls if len(walls) == len(rows) else None
+        )
+    if (
+        len(value) < MANY_POINTS
+        or "class" in name.lower()
+        or not all(isinstance(r, list) and len(r) == 2 for r in value)
+    ):
+        return None
+    steps, values = _numbers([row[0] for row in value]), _numbers([row[1] for row in value])
+    counted = [s for s in steps or () if s is not None and s.is_integer()]
+    if values is None or len(counted) < len(value) or any(b <= a for a, b in pairwise(counted)):
+        return None
+    return _List(name, values, steps)
 
 
 def _walls(times: list[Any]) -> list[float] | None:
@@ -457,7 +483,12 @@ def _is_triples(loaded: Any) -> bool:
     if not isinstance(loaded, list) or not loaded:
         return False
     return all(
-        isinstance(r, list) and len(r) == 3 and all(number(v) is not None for v in r) and r[0] > 1e8
+        isinstance(r, list)
+        and len(r) == 3
+        and (wall := number(r[0])) is not None
+        and wall > 1e8
+        and number(r[1]) is not None
+        and (r[2] is None or number(r[2]) is not None)
         for r in loaded[:100]
     )
 

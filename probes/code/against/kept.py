@@ -86,6 +86,18 @@ def _same_optimizer(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator
                 yield e
 
 
+def _one_more(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
+    """Clearing and stepping of an optimizer that the benchmark does not have: both belong to it."""
+    there = {n.id for n in theirs.source.of(ast.Name)}
+    for e in edits:
+        if e.kind != "added" or not e.new & {"step()", "zero_grad()"}:
+            continue
+        for name in (w[1:] for w in e.new if w[:1] == "$" and w[1:].isidentifier() and w[1:] not in there):
+            done = {last_name(c.func) for c in mine.source.calls if mine.source.owner(c) == name}
+            if any(w[:2] == "$:" for w in e.new) and {"step", "zero_grad"} <= done:
+                yield e
+
+
 def _precision(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
     """bf16 for fp16; or half precision with a scaler, where the benchmark has none of it."""
     for asked in edits:
@@ -371,6 +383,7 @@ def _carried(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
 _BY_ROLE: tuple[Callable[[Sequence[Edit], Side, Side], Iterator[Edit]], ...] = (
     _groups,
     _same_optimizer,
+    _one_more,
     _precision,
     _without_scaler,
     _scale_adapts,

@@ -85,6 +85,8 @@ def _measured(source: Script) -> tuple[bool, bool]:
     for node in source.of(ast.Compare):
         if any(isinstance(op, ast.Eq) for op in node.ops):
             sides = [node.left, *node.comparators]
+            if any(isinstance(side, ast.Constant) for side in sides):
+                continue  # which action was chosen is asked, not whether an answer is right
             ends = [e for s in sides for e in (s, *flow(source).values(s, 3))]
             classes = classes or any(
                 last_name(c.func) in ("argmax", "Argmax") for e in ends for c in of(e, ast.Call)
@@ -121,7 +123,7 @@ def gives_number(source: Script, one: Compiled) -> bool:
     return one.layer is not None and one.ends in _OPEN_ENDS and width(source, one.layer) == 1
 
 
-_FITTED = re.compile(r"(?i)value|return|reward|(?:^|_)(?:q|td)_|advantage|bbox|boxes|depth")
+_FITTED = re.compile(r"(?i)value|return|reward|(?:\b|_)(?:q|td)_|advantage|bbox|boxes|depth")
 
 
 def _apart(source: Script, *, by_numbers: bool) -> Finding | None:

@@ -26,6 +26,8 @@ OPTIMIZERS = frozenset(
         "adafactor",
         "asgd",
         "sparseadam",
+        "muon",
+        "rprop",
     ]
 )
 LOSSES = frozenset(

@@ -112,6 +112,7 @@ for _name in sorted(
         "Momentum",
         "FusedAdam",
         "AdamWeightDecay",
+        *("SparseAdam", "LazyAdam", "Muon", "AdaBelief", "FusedLAMB", "LARS", "Ranger", "MADGRAD", "FTRL"),
     }
 ):
     function(str(_name), of=_OF)(_makes_optimizer)

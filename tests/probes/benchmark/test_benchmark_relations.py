@@ -146,6 +146,7 @@ def test_metrics_at_their_limit_do_not_tell_what_the_loss_should_be() -> None:
         (sides(train=2.2 * LOSS), "present"),
         (sides(train=0.5 + 1.5 * LOSS, loss=1.3 * LOSS), "present"),
         (sides(train=1.8 * LOSS, metric=None), "present"),
+        (sides(train=2.2 * LOSS, metric=1 - (1 - SCORE) / 2), "unknown"),  # label smoothing: evaluation gains
         (PLAIN, "absent"),
         (sides(train=2 * LOSS, loss=2.2 * LOSS), "absent"),
         (sides(train=0.2 * LOSS, loss=2 * LOSS), "absent"),

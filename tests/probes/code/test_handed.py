@@ -348,3 +348,39 @@ def test_a_loss_that_does_not_fit_is_shown_beside_the_layer() -> None:
 
     shown = [lines[p.line - 1] for p in found.where if p.line] if found is not None else []
     assert len(shown) == 2 and "Activation('softmax')" in shown[0] and "from_logits=True" in shown[1]
+
+
+SPARSE = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bag = nn.EmbeddingBag(100, 8, sparse=True)
+        self.fc = nn.Linear(8, 3)
+    def forward(self, x):
+        return self.fc(self.bag(x))
+model = Net()
+rows = torch.optim.{SPARSE}
+rest = torch.optim.AdamW([*model.fc.parameters()], lr=1e-3)
+loss_fn = nn.CrossEntropyLoss()
+for x, y in loader:
+    loss = loss_fn(model(x), y)
+    rows.zero_grad()
+    rest.zero_grad()
+    loss.backward()
+    rows.step()
+    rest.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "present"),
+    [
+        ("SparseAdam([model.bag.weight], lr=1e-3)", False),
+        ("Muon(model.bag.parameters(), lr=1e-3)", False),
+        ("SparseAdam([model.fc.weight], lr=1e-3)", True),
+    ],
+)
+def test_an_optimizer_for_the_rows_of_an_embedding(made: str, present: bool) -> None:
+    assert (state("script-part-not-trained", SPARSE.replace("{SPARSE}", made)) == P) is present

@@ -89,6 +89,29 @@ def test_a_loss_that_fits(text: str) -> None:
     assert state("script-loss-arguments-swapped", text) != "present"
 
 
+PLAYED = """
+import torch
+import torch.nn.functional as F
+def choose(net, state):
+    return int(net(torch.from_numpy(state)).argmax())
+def move(action):
+    force = 10.0 if action == 1 else -10.0
+    return force
+for batch in memory:
+    moved = move(choose(net, batch.state))
+    chosen = net(batch.state).gather(1, batch.action)
+    loss = F.smooth_l1_loss({0})
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("handed", ["chosen, wanted", "chosen, td_target", "chosen, q_target.detach()"])
+def test_values_of_actions_are_numbers(handed: str) -> None:
+    """Which action was chosen is compared with a constant: nothing is scored by that."""
+    assert state("script-regression-loss-on-classes", PLAYED.replace("{0}", handed)) != "present"
+
+
 NUMBERS = [
     MODEL.format(FOLDER, "MSELoss()", '"acc"'),
     STEP.format("logits, stars", "MSELoss()"),

@@ -172,3 +172,15 @@ def test_perfect_at_once_is_told_from_an_easy_task(
     given = View(run([series(n, v) for n, v in curves.items()]))
     assert str(metrics.eval_near_perfect_early(given, level=0.99).state) == alone
     assert str(metrics.near_perfect_early(given, level=0.99).state) == both
+
+
+def test_a_score_of_zero_at_the_rest_of_the_loss() -> None:
+    """Of rare labels none is said: the loss of their shares is reached, and rests. It is no wrong loss."""
+    rests = [0.69, 0.55, 0.45, 0.424, *[0.423] * 16]
+    names = "train/loss", "train/f1"
+
+    assert seen(gaps.loss_falls_metric_flat, dict(zip(names, (rests, [0.0] * 20), strict=True))) == "unknown"
+    assert (
+        seen(gaps.loss_falls_metric_flat, dict(zip(names, (FALLING, [0.0] * 40), strict=True))) == "present"
+    )
+    assert seen(gaps.loss_falls_metric_flat, dict(zip(names, (rests, [0.1] * 20), strict=True))) == "present"

@@ -107,6 +107,24 @@ def test_download_of_tensorboard(tmp_path: Path) -> None:
     assert curve(content, "loss").values.tolist() == [0.5, 0.25]
 
 
+def test_points_of_many_tags(tmp_path: Path) -> None:
+    """Scalars as tensorboardX exports them, and pairs of step and value: no list of settings."""
+    points = [[1.7e9 + i, 10 * i, 0.5 / (i + 1)] for i in range(40)]
+    content = read(
+        tmp_path, {"train/loss": points, "train/lr": points, "val": {"acc": points[:3]}}, "scalars.json"
+    )
+    loss = curve(content, "train/loss")
+
+    assert loss.values.tolist() == [p[2] for p in points] and loss.steps.tolist() == [p[1] for p in points]
+    assert loss.walls is not None and loss.walls[1] == 1.7e9 + 1
+    assert len(curve(content, "val/acc")) == 3 and content.settings == ()
+
+    pairs = read(tmp_path, {"loss": [[i, 1.0 / (i + 1)] for i in range(9)]}, "curves.json")
+    assert curve(pairs, "loss").steps.tolist() == list(range(9))
+    with pytest.raises(StopIteration):
+        curve(read(tmp_path, {"loss": [1.0, 0.5], "acc_of_class": [[0, 0.5]] * 9}), "acc_of_class")
+
+
 @pytest.mark.parametrize(
     ("name", "data"),
     [
@@ -131,6 +149,7 @@ def test_final_metrics_are_facts(tmp_path: Path, name: str, data: dict[str, Any]
         {"fp16": {"enabled": True, "loss_scale": 0}, "optimizer": {"type": "Adam", "params": {"lr": 1e-3}}},
         {"images": [{"id": 1, "file_name": "a"}], "annotations": [{"id": 1, "bbox": [1, 2, 3, 4]}]},
         {"milestones": [10, 20], "lr": [0.1, 0.01], "model": "x"},
+        {"lr_schedule": [[0, 0.1], [30, 0.01], [60, 0.001]], "model": "x"},
         {"model": {"vocab": {"loss": 1, "epoch": 2}}, "version": "1.0", "merges": ["a b"]},
         [1, 2, 3],
         {},

@@ -84,3 +84,26 @@ def test_equal_spellings(edits: list[tuple[str, str]]) -> None:
 )
 def test_what_only_looks_equal(edits: list[tuple[str, str]], kind: str) -> None:
     assert kind in _kinds(edits)
+
+
+APART = [
+    (
+        "[*model.parameters(), *embed.parameters(), *head.parameters()]",
+        "[*model.parameters(), *head.parameters()]",
+    ),
+    (
+        "loader = DataLoader",
+        "rows_of = torch.optim.SparseAdam(embed.parameters(), lr=1e-3)\nloader = DataLoader",
+    ),
+    ("nn.Embedding(99, 64)", "nn.Embedding(99, 64, sparse=True)"),
+    ("optimizer.zero_grad()\n", "optimizer.zero_grad()\n        rows_of.zero_grad()\n"),
+    ("optimizer.step()\n", "optimizer.step()\n        rows_of.step()\n"),
+]
+
+
+def test_an_optimizer_of_its_own_for_a_part() -> None:
+    """What is cleared and stepped with it is no other step; a second step of the same one is."""
+    assert not _kinds(APART) & {"update-left-out", "step-order", "output-activation"}
+    assert "update-left-out" in _kinds(
+        [("optimizer.step()\n", "optimizer.step()\n        optimizer.step()\n")]
+    )
