@@ -31,6 +31,8 @@ _PART = re.compile(
 # MindSpore counts first, and names them in a line of its own
 _COUNTED = re.compile(r"\b(\d{1,6}) parameters in the '?net'? are not loaded", re.IGNORECASE)
 _ONE = re.compile(r"[\w\]'\"] is not loaded", re.IGNORECASE)
+# PaddleOCR says it of each weight in a line of its own
+_ONE_EACH = re.compile(r"\bpretrained params? [\w.]+ not in model", re.IGNORECASE)
 MANY = 20  # more than any new head has
 _LEAST = 2  # weights of layers: one may be one that was replaced
 
@@ -59,6 +61,9 @@ def of_body(event: Event, beside: Sequence[Event] = ()) -> bool:
     counted = _COUNTED.search(event.text)
     if counted is not None and int(counted[1]) >= MANY:
         return not any(_begins_new(one) for one in beside)
+    if _ONE_EACH.search(event.text):
+        left = {n for e in beside if _ONE_EACH.search(e.text) for n in _named(e)}
+        return len([n for n in left if not (_NO_WEIGHT.search(n) or _HEAD.match(n))]) >= MANY
     named = _named(event)
     if len(named) == 1 and _ONE.search(event.text):  # MindSpore: a line to each
         named = [n for one in beside if _ONE.search(one.text) for n in _named(one)]

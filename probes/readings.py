@@ -144,6 +144,7 @@ MODULES = (
     "code.tensorflow.half",
     "code.tensorflow.session",
     "code.trainers.handed",
+    "config.contradictions",
     "config.data",
     "config.deployed",
     "config.in_force",

@@ -24,11 +24,14 @@ def by_file(files: Mapping[str, Iterable[Series]]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     trained = set()
-    for path, curves in files.items():
-        listed = list(curves)
-        known = [name for s in listed if (name := names.canonical(s.raw, s.split)) is not None]
+    of_files = {path: (listed := list(curves), _known(listed)) for path, curves in files.items()}
+    rated = {path for path, (_, known) in of_files.items() if {"train/loss", "learning_rate"} <= set(known)}
+    for path, (listed, known) in of_files.items():
         if "train/loss" in known:
             trained.add(path)
+        if rated - {path}:  # the training's own file has its rate: here it is told beside the evaluation
+            listed = [s for s in listed if names.canonical(s.raw, s.split) != "learning_rate"]
+            known = [name for name in known if name != "learning_rate"]
         untold = all(_untold(s) for s in listed)
         split = _split_of_name(path)
         if known and untold and split and not any(n.startswith(_OF_TRAINING) for n in known):
@@ -36,10 +39,15 @@ def by_file(files: Mapping[str, Iterable[Series]]) -> dict[str, str]:
     return found if trained - found.keys() else {}
 
 
+def _known(listed: Iterable[Series]) -> list[str]:
+    return [name for s in listed if (name := names.canonical(s.raw, s.split)) is not None]
+
+
 def _split_of_name(path: str) -> str:
     """The data set that a file's name speaks of; "" for none, for the training's and for several."""
     stem = path.rpartition("/")[2].rpartition(".")[0]
     words = re.split(r"[\s_\-.]+", re.sub(r"(?i)h[eo]ld[-_ ]?out", "heldout", stem))
+    words = [w.removesuffix("s") if re.fullmatch(r"(?i)validations|evaluations|evals", w) else w for w in words]
     splits = {names.canonical(f"{word}/loss") for word in words if names.tells_split(word)}
     split = str(splits.pop()).partition("/")[0] if len(splits) == 1 else ""
     return split if split in ("eval", "test") else ""

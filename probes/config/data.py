@@ -9,6 +9,7 @@ from .. import settings as names
 from ..curves import situation
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Configured, Setting
+from .contradictions import left_as_they_are
 from .values import carried, not_recorded, number_of, says, value_of
 
 LONGEST_NAME = 40  # longer ones are the template itself
@@ -34,9 +35,11 @@ def shuffle_off(view: View) -> Finding:
     return _switched_off(setting, "shuffling")
 
 
-@probe("config:normalize")
+@probe()
 def normalization_off(view: View) -> Finding:
     """Inputs are not normalised."""
+    if "normalize" not in view.run.settings:
+        return left_as_they_are(view.run)
     return _switched_off(view.run.settings["normalize"], "input normalisation")
 
 
@@ -113,7 +116,8 @@ def template_of_another_model(view: View) -> Finding:
     """The template that conversations are written in belongs to another family than the model."""
     told = {_last(s): s for s in view.run.raw_settings if isinstance(s.value, str) and s.value}
     template = next((told[k] for k in ("template", "chat_template") if k in told), None)
-    model = next((told[k] for k in sorted(situation.NAMES_MODEL & told.keys())), None)
+    of_model = (*sorted(situation.NAMES_MODEL), "model_id_or_path", "model", "model_type")
+    model = next((told[k] for k in of_model if k in told and _families(str(told[k].value))), None)
     if template is None or model is None or len(str(template.value)) > LONGEST_NAME:
         return unknown("model and template are not both named")
     theirs, mine = _families(str(template.value)), _families(str(model.value))

@@ -362,6 +362,8 @@ def lr_curve_differs(view: View, relative: float, points: int = 3) -> Finding:
         return absent(f"the learning rate peaks at {lr.peak:g}, as configured", **rest)
     text = f"the learning rate peaks at {lr.peak:g}; configured is {configured:g} ({setting.raw})"
     scheduler = value_of(run, "lr_scheduler")
+    if scheduler == "inverse-sqrt" and configured >= 0.1 > lr.peak:
+        return unknown(f"{text}; that is the factor of a Noam schedule, not a rate", **rest)
     if scheduler in _RESTARTING:
         return unknown(f"{text}; in a {scheduler} schedule that may be the start or the peak", **rest)
     if off > 0 and _bias_warmup(run, configured):

@@ -90,9 +90,11 @@ _KNOWN = (
     # Marian NMT. Its validation sums the cross-entropy over sentences, training means it over words.
     _known(
         b": Up. ",
-        rb"\bEp\. (\d+) : Up\. (\d+) : (?:Sen\. [\d,]+ : )?(?:(Cost )|(?:cross-entropy : [\d.]+ : .*))?",
-        lambda m: b"epoch %s step %s " % m.group(1, 2) + (b"loss: " if m.group(3) else b""),
+        rb"\bEp\. (\d+) : Up\. (\d+) : (?:Sen\. [\d,]+ : )?(?:(Cost )(" + _N + rb")(?: \* [\d,]+(?: @ [\d,]+)?"
+        rb"(?: after [\d,]+)?)?|(?:cross-entropy : [\d.]+ : .*))?",
+        lambda m: b"epoch %s step %s " % m.group(1, 2) + (b"loss: " + m.group(4) if m.group(3) else b""),
     ),
+    _known(b" : L.r. ", rb" : L\.r\. (?=\d)", rb" : lr: "),
     # WeNet: "Batch 3/100" is epoch and batch; CV is the held-out part
     _known(
         b" Batch ",
@@ -135,9 +137,11 @@ _KNOWN = (
     # LightGBM
     _known(
         b"'s ",
-        rb"\b(?:(training)|(?:valid_\d+|validation|eval))'s (\w+): ",
-        lambda m: (b"train " if m.group(1) else b"valid ") + m.group(2) + b": ",
+        rb"\b(?:(training|train)|(test)|(?:val(?:id(?:ation)?)?|eval|dev|hold_?out)(?:_(?:\d+|set|data))?)'s ([\w@]+): ",
+        lambda m: (b"train " if m.group(1) else b"test " if m.group(2) else b"valid ") + m.group(3) + b": ",
     ),
+    # Composer's console, and Lightning's monitor where it is printed: the rate is called after its optimizer
+    _known(b"lr-", rb"\blr-(?-i:[A-Z])\w*(?:[-/](?:pg|group)?\d+)?(?=[:=] ?[\d.])", rb"learning_rate"),
     # epoch and batch behind the name: "Loss [3, 100](epoch, minibatch): 2.1"
     _known(
         b"loss [",

@@ -151,6 +151,14 @@ _NOT_FINITE = (
         data="numpy",
     ),
     _rule(
+        # what an autoencoder in half precision gives a diffusion model to train on
+        "non-finite-value",
+        rf"{_NAN} (?:values? )?(?:found |detected |produced )?in (?:the )?(?:cached )?latents?\b",
+        r"latents? (?:are|is|contains?|has|have) (?:all )?nan",
+        r"tensor with (?:all )?nans? was produced in (?:the )?vae",
+        data="latents",
+    ),
+    _rule(
         "non-finite-value",
         rf"{_NAN} (?:values? )?(?:in|for|of) (?:the )?{_TENSORS}",
         rf"{_TENSORS} (?:is|are|contains?|has|have|for gradients from .{{0,60}} is) {_NAN}",
@@ -248,6 +256,7 @@ _STARTS = (
         r"(?<!\b0 )parameters? .{0,80}(?:are|is) not loaded",
         r"(?:^|[\s\[(])['\"]?\w+(?:\.\w+){2,}['\"]?(?:, ?['\"][\w.]+['\"]){0,400}\]? (?:is|are) not loaded",
         r"Found missing adapter keys while loading",
+        r"The pretrained params? [\w.]+ not in model",  # PaddleOCR: one line for each
         r"Skip loading for [\w.]+\. .{0,120}(?:is not found in the provided dict|the expected shape is)",
         r"Skipping loading (?:of )?weights for layer .{0,120}mismatch",
         r"could not be found in the restored object: \(root\)\.(?!.{0,20}(?:optimizer|save_counter))",
@@ -455,7 +464,7 @@ HINT = re.compile(
     rb"|compiled with|exit|return|loaded|loading|transferred|not match|lower than|too old|not compatible"
     rb"|outside|bits? (?:error|aggregate|isolated)"
     rb"|miscompare|emergency_warn|\|\s*fail\b"
-    rb"|ecc\b|xid|fall|not installed|not supported|not found|optimi[sz]er",
+    rb"|ecc\b|xid|fall|not in model|not installed|not supported|not found|optimi[sz]er",
     re.IGNORECASE,
 )
 # These may stand on a line that holds metrics too; of other kinds such a line only looks like one.

@@ -51,6 +51,13 @@ _LISTED = re.compile(
     r"[A-Za-z][\w-]{0,40}[ :=]{1,3}\d{1,9}(?![\w./%]))",
     re.IGNORECASE,
 )
+# LightGBM's "Number of positive: 121, number of negative: 14879", and scripts that count the same way
+_SIDES = re.compile(
+    r"\b(?:number of |num[_ ]|n[_ ]|# ?)?pos(?:itives?|itive (?:samples|examples))?\s{0,3}[:=]\s{0,3}(\d[\d,]*)(?![\d.%])"
+    r"[,;|]?\s{1,4}(?:number of |num[_ ]|n[_ ]|# ?)?neg(?:atives?|ative (?:samples|examples))?\s{0,3}[:=]"
+    r"\s{0,3}(\d[\d,]*)(?![\d.%])",
+    re.IGNORECASE,
+)
 _OF_DATA = re.compile(
     rf"\b(?:data ?(?:set)?|class\w*|labels?|categor\w*|per|distribution|{_NOUN})\b", re.IGNORECASE
 )
@@ -106,6 +113,10 @@ def classes(text: str) -> Iterator[tuple[str, int]]:
         return
     if (listed := _LISTED.search(text)) is not None and _OF_DATA.search(text[: listed.start(1)]):
         yield from _listed(listed.group(1))
+        return
+    if (sides := _SIDES.search(text)) is not None and not re.search(rf"\b{_HELD}\b", text, re.IGNORECASE):
+        yield "positive", int(sides.group(1).replace(",", ""))
+        yield "negative", int(sides.group(2).replace(",", ""))
         return
     found = _CLASSES.search(text)
     if found is None or re.search(rf"\b{_HELD}\b", text[: found.end(1)], re.IGNORECASE):
