@@ -158,6 +158,7 @@ MODULES = (
     "config.surroundings",
     "config.versions",
     "curves.beyond",
+    "curves.by_recipe",
     "curves.course",
     "curves.decoded",
     "curves.epochs",

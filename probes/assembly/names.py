@@ -134,6 +134,9 @@ def canonical(raw: str, split: str = "") -> str | None:
     words = [w for w in words if w]
     if not words or "_".join(words) in _ignored():
         return None
+    if (of_class := _OF_CLASS.search("_".join(words))) is not None:
+        if (single := _per_class("_".join(words), of_class, split)) is not None:
+            return single
     found = [_split_words()[w] for w in words if w in _split_words()]
     which = split or (found[0] if found else "")
     bare = [w for w in words if w not in _split_words()]
@@ -142,6 +145,18 @@ def canonical(raw: str, split: str = "") -> str | None:
         return _term(bare, which or "train")
     quantity = quantities()[name]
     return f"{which or quantity.default}/{name}" if quantity.split else name
+
+
+_OF_CLASS = re.compile(r"(?:^|_)(?:class|cls|label)_?(\d{1,3})(?=_|$)")
+_OF_CLASSES = frozenset(("accuracy", "f1", "dice", "iou", "recall", "precision", "auc"))
+
+
+def _per_class(text: str, found: re.Match[str], split: str) -> str | None:
+    """`val_dice_class_2`, `class_2_f1`: the metric of one class, "<split>/<metric>/<class>"; else None."""
+    whole = canonical(text[: found.start()] + text[found.end() :], split)
+    if whole is None or whole.count("/") != 1 or whole.partition("/")[2] not in _OF_CLASSES:
+        return None
+    return f"{whole}/{found.group(1)}"
 
 
 # RLlib's path of what the learner of its only policy tells

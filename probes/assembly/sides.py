@@ -25,11 +25,17 @@ def by_file(files: Mapping[str, Iterable[Series]]) -> dict[str, str]:
     found: dict[str, str] = {}
     trained = set()
     of_files = {path: (listed := list(curves), _known(listed)) for path, curves in files.items()}
-    rated = {path for path, (_, known) in of_files.items() if {"train/loss", "learning_rate"} <= set(known)}
+    rated = {
+        path: max(map(len, listed))
+        for path, (listed, known) in of_files.items()
+        if {"train/loss", "learning_rate"} <= set(known)
+    }
     for path, (listed, known) in of_files.items():
         if "train/loss" in known:
             trained.add(path)
-        if rated - {path}:  # the training's own file has its rate: here it is told beside the evaluation
+        mine = max(map(len, listed), default=0)
+        if any(rows >= 2 * mine for other, rows in rated.items() if other != path):
+            # the training's own file has its rate and more rows: here it is told beside the evaluation
             listed = [s for s in listed if names.canonical(s.raw, s.split) != "learning_rate"]
             known = [name for name in known if name != "learning_rate"]
         untold = all(_untold(s) for s in listed)
@@ -47,7 +53,9 @@ def _split_of_name(path: str) -> str:
     """The data set that a file's name speaks of; "" for none, for the training's and for several."""
     stem = path.rpartition("/")[2].rpartition(".")[0]
     words = re.split(r"[\s_\-.]+", re.sub(r"(?i)h[eo]ld[-_ ]?out", "heldout", stem))
-    words = [w.removesuffix("s") if re.fullmatch(r"(?i)validations|evaluations|evals", w) else w for w in words]
+    words = [
+        w.removesuffix("s") if re.fullmatch(r"(?i)validations|evaluations|evals", w) else w for w in words
+    ]
     splits = {names.canonical(f"{word}/loss") for word in words if names.tells_split(word)}
     split = str(splits.pop()).partition("/")[0] if len(splits) == 1 else ""
     return split if split in ("eval", "test") else ""

@@ -11,9 +11,14 @@ from ..code.shared.roles import split_of, trains
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run, Setting
 
-_FILE = re.compile(r"[^\s:]+\.(?:csv|tsv|txt|jsonl?|parquet|arrow|npz?|h5|hdf5|tfrecord|lmdb|pkl|xml|conllu?)$", re.I)
+_FILE = re.compile(
+    r"[^\s:]+\.(?:csv|tsv|txt|jsonl?|parquet|arrow|npz?|h5|hdf5|tfrecord|lmdb|pkl|xml|conllu?)$", re.I
+)
 _TRAINING = re.compile(r"(?:^|[._\-])train(?:ing|set)?(?:[._\-]|\d|$)", re.I)
-_PATH = re.compile(r"(?:^|_)(?:path|file|files|src|tgt|source|target|data|dataset|set|ann|annotations?|corpus|images?)(?:_|$)")
+_PATH = re.compile(
+    r"(?:^|_)(?:path|file|files|src|tgt|source|target|data|dataset|set|ann|annotations?|corpus|images?|dir|folder"
+    r"|root)(?:_|$)"
+)
 _TELLS_APART = re.compile(r"split|fold|frac|ratio|percent|subset|index|indices|range|slice")
 
 
@@ -72,7 +77,12 @@ def _sibling(run: Run, held: Setting) -> Setting | None:
     for setting in run.raw_settings:
         block, _, last = setting.key.rpartition(".")
         beside = block != above and block.rpartition(".")[0] == top and last == leaf
-        if beside and setting.value == held.value and setting.file == held.file and _of_training(str(held.value)):
+        if (
+            beside
+            and setting.value == held.value
+            and setting.file == held.file
+            and _of_training(str(held.value))
+        ):
             if trains(split_of(names.last_part(block))) is not False and "test" not in block:
                 return setting
     return None
@@ -85,17 +95,23 @@ def _told_apart(run: Run, held: Setting) -> bool:
         if setting.file != held.file or setting.value in (None, False, 0, "", "null", "None"):
             continue
         block, _, leaf = setting.key.rpartition(".")
-        if (block == above or not block or above.startswith(block)) and _TELLS_APART.search(names.last_part(leaf)):
+        if (block == above or not block or above.startswith(block)) and _TELLS_APART.search(
+            names.last_part(leaf)
+        ):
             return True
     return False
 
 
-# ------------------------------------------------------------------------------- the sense of a watched metric
+# ------------------------------------------------------------------------------ the sense of a watched metric
 
-_LESS = re.compile(r"(?:^|[_/.\-@ ])(?:loss|error|err|wer|cer|per|ter|perplexity|ppl|rmse|mse|mae|mape|nll|eer|fid|bpc|bpb)(?:$|[_/.\-@ \d])")
+_LESS = re.compile(
+    r"(?:^|[_/.\-@ ])(?:loss|error|err|wer|cer|per|ter|perplexity|ppl|rmse|mse|mae|mape|nll|eer|fid|bpc|bpb)"
+    r"(?:$|[_/.\-@ \d])"
+)
 _MORE = re.compile(
-    r"(?:^|[_/.\-@ ])(?:acc|accuracy|f1|auc|auroc|auprc|map|miou|iou|dice|bleu|chrf|rouge\w*|r2|recall|precision|psnr|ssim"
-    r"|spearman\w*|pearson\w*|mcc|kappa|ndcg|mrr|reward|return|top1|top5|map50|ap|ap50)(?:$|[_/.\-@ \d])"
+    r"(?:^|[_/.\-@ ])(?:acc|accuracy|f1|auc|auroc|auprc|map|miou|iou|dice|bleu|chrf|rouge\w*|r2|recall"
+    r"|precision|psnr|ssim|spearman\w*|pearson\w*|mcc|kappa|ndcg|mrr|reward|return|top1|top5|map50|ap"
+    r"|ap50)(?:$|[_/.\-@ \d])"
 )
 
 
@@ -119,7 +135,12 @@ def _senses(run: Run) -> Iterator[tuple[bool, bool, Setting, Setting]]:
         metric, mode = told.get("monitor"), told.get("mode")
         if metric is not None and mode is not None and str(mode.value).lower() in ("min", "max"):
             above = by_block.get((file, block.rpartition(".")[0]), {})
-            kind = " ".join(str(d[k].value) for d in (told, above) for k in ("class_path", "_target_", "type", "name") if k in d)
+            kind = " ".join(
+                str(d[k].value)
+                for d in (told, above)
+                for k in ("class_path", "_target_", "type", "name")
+                if k in d
+            )
             stops = "patience" in told or "stop" in (kind + block).lower()
             yield stops, str(mode.value).lower() == "min", metric, mode
         metric, greater = told.get("metric_for_best_model"), told.get("greater_is_better")
@@ -133,7 +154,9 @@ def _turned_round(view: View, stopping: bool) -> Finding:
         better = _less_is_better(str(metric.value))
         if stops is not stopping or better is None:
             continue
-        words = f"{metric.key} = {metric.value}" + (f" with {sense.key} = {sense.value}" if sense is not metric else "")
+        words = f"{metric.key} = {metric.value}" + (
+            f" with {sense.key} = {sense.value}" if sense is not metric else ""
+        )
         where = (Place(sense.file, sense.line),)
         if better is not less:
             kind = "a smaller" if better else "a larger"
@@ -154,7 +177,7 @@ def best_turned_round(view: View) -> Finding:
     return _turned_round(view, stopping=False)
 
 
-# ------------------------------------------------------------------------------------------- means and channels
+# ----------------------------------------------------------------------------------------- means and channels
 
 _IMAGENET = (123.675, 116.28, 103.53)  # of red, green and blue
 _CAFFE = (122.7717, 115.9465, 102.9801)
@@ -179,7 +202,7 @@ def _as_rgb(mean: object) -> bool | None:
 
 @probe("config:mean", "config:channel_order")
 def means_of_other_order(view: View) -> Finding:
-    """ImageNet's means are given for blue, green, red where images are read as red, green, blue, or the other way."""
+    """ImageNet's means stand in the order blue, green, red where images are read red first, or vice versa."""
     mean, order = view.run.settings["mean"], view.run.settings["channel_order"]
     rgb = _as_rgb(mean.value)
     word = str(order.value).lower()
@@ -190,8 +213,9 @@ def means_of_other_order(view: View) -> Finding:
         return unknown("the means are not ImageNet's, or the order of the channels is not told")
     if mean.file != order.file:
         return unknown("means and order stand in different files")
+    shown = ", ".join(str(m) for m in mean.value) if isinstance(mean.value, tuple) else str(mean.value)
     words = (
-        f"{mean.raw} = {', '.join(f'{names.number(m):g}' for m in mean.value)} are ImageNet's means in the order"  # type: ignore[union-attr]
+        f"{mean.raw} = {shown} are ImageNet's means in the order"
         f" {'red, green, blue' if rgb else 'blue, green, red'}, and {order.raw} = {order.value}"
     )
     where = (Place(mean.file, mean.line), Place(order.file, order.line))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config.values import number_of, says
 from ..registry import Finding, absent, place, present, unknown
 from ..run import Run
 from . import situation, stats
@@ -201,6 +202,34 @@ def spikes(run: Run, curve: Shape, sigmas: float = 8.0, relative: float = 0.5) -
         value=round(high.height / high.before, 3) if high.before > 0 else round(high.height, 4),
         threshold=1 + relative,
         step=first,
+        **see(curve, *(s.peak for s in found[:5])),
+    )
+
+
+@on_loss(20)
+def spikes_unclipped(
+    run: Run, curve: Shape, sigmas: float = 8.0, relative: float = 0.5, least: int = 3, lost: int = 2
+) -> Finding:
+    """The loss jumps up `least` times (`lost`, where it ends as no number), and gradients are not clipped."""
+    if situation.objective(run):
+        return unknown(str(situation.objective(run)))
+    if "max_grad_norm" not in run.settings:
+        return unknown("whether gradients are clipped is not recorded")
+    limit = number_of(run, "max_grad_norm")
+    if limit is not None and 0 < limit < 1e6:
+        return absent(f"gradients are clipped at {limit:g}")
+    found = [s for s in spikes_of(run, curve, sigmas, relative) if curve.part(s.first) > 0.05]
+    ends = not np.isfinite(curve.series.values[-1])
+    words = f"{curve.name} jumps up {len(found)} times" + (" and ends as no number" if ends else "")
+    seen: dict[str, Any] = {"value": len(found), "threshold": lost if ends else least}
+    if len(found) < seen["threshold"]:
+        return absent(words, series=(curve.name,), **seen)
+    first = curve.step(found[0].first)
+    return present(
+        f"{words}, first at step {first:g}, and gradients are not clipped"
+        f" ({says(run.settings['max_grad_norm'])})",
+        step=first,
+        **seen,
         **see(curve, *(s.peak for s in found[:5])),
     )
 

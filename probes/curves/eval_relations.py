@@ -359,6 +359,7 @@ def worse_than_untrained(
     if len(train) < 4 or len(held) < 3 or not np.isfinite(run.series["train/loss"].values[-1]):
         return unknown("too few losses, or no number at the end of training")
     first = float(np.median(train[: max(1, min(5, len(train) // 20))]))
+    first = max(first, float(min(train[0], held[0])))  # what falls steeply is soon below that
     fall = 1 - float(np.median(train[-max(1, len(train) // 5) :])) / max(first, 1e-300)
     curve, known, meant = shape(run.series["train/loss"]), classes(run), ""
     if curve is not None and is_mean_of_epochs(curve):

@@ -293,7 +293,8 @@ def eval_bad_from_start(view: View, ratio: float = 1.5) -> Finding:
     if not train.positive:
         return unknown("the training loss has values below zero")
     works = train.progress > 0.3
-    if lowest < ratio or held.best.value < 0.75 * train.start.value:
+    first = max(train.start.value, float(min(train.y[0], held.y[0])))
+    if lowest < ratio or held.best.value < 0.75 * first:
         return absent(f"{words}; its best is {held.best.value:.4g}", **seen)
     judged = situation.quality(view.run, ("eval",))
     started = situation.trained_start(view.run, train)
@@ -517,7 +518,9 @@ def eval_never_learns(view: View, progress: float, share: float, some: float, wo
     train, held = both
     if not (train.positive and held.positive) or held.count < 3:
         return unknown("fewer than 3 evaluations, or losses below zero")
-    first = max(train.start.value, float(train.y[0]) if is_mean_of_epochs(train) else 0.0)
+    first = max(
+        train.start.value, float(train.y[0] if is_mean_of_epochs(train) else min(train.y[0], held.y[0]))
+    )
     best = float(np.min(held.y))
     words = f"train/loss falls from {first:.4g} to {train.end.value:.4g}, eval/loss is {best:.4g} at its best"
     rest: dict[str, Any] = {"value": best / first, "threshold": share, "series": ("train/loss", "eval/loss")}

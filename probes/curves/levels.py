@@ -63,6 +63,31 @@ def zero(run: Run, curve: Shape, share: float = 0.05) -> Finding:
     )
 
 
+@on_loss(5)
+def zero_without_right_answers(run: Run, curve: Shape, share: float = 0.9, right: float = 0.5) -> Finding:
+    """The loss is exactly zero at `share` of the points; fewer than `right` of the answers are right.
+
+    An answer that is wrong costs something; a loss of nothing is that of positions without a label.
+    """
+    if why := situation.reinforced(run):
+        return unknown(f"{why}: advantages that sum to nothing give a loss of zero")
+    accuracy = situation.metric(run, "train", ("accuracy",))
+    if accuracy is None or not np.any(known := np.isfinite(accuracy.values)):
+        return unknown("no accuracy of the training data is a number")
+    part, best = float(np.mean(curve.y == 0)), float(np.max(accuracy.values[known]))
+    seen: dict[str, Any] = {
+        "value": round(best, 4),
+        "threshold": right,
+        "series": (curve.name, accuracy.name),
+    }
+    words = (
+        f"{curve.name} is exactly 0 at {part:.0%} of its points, and {accuracy.raw} is {best:.3g} at its best"
+    )
+    if part < share or best >= right:
+        return absent(words, **seen)
+    return present(words, step=curve.step(0), **seen, where=see(curve, 0)["where"])
+
+
 @on_loss()
 def near_zero(run: Run, curve: Shape, level: float = 0.01) -> Finding:
     """The last part of the run lies below `level` and far below the start."""
@@ -75,6 +100,8 @@ def near_zero(run: Run, curve: Shape, level: float = 0.01) -> Finding:
         f"{curve.name} ends at {curve.end.value:.3g} ({tail_of(curve)}), it began at {curve.start.value:.3g}"
     )
     small = 0 <= curve.end.value < level
+    if curve.end.value == 0 == curve.start.value:
+        return unknown(f"{words}: exactly zero from the start, which is another thing")
     if curve.end.value == 0 and stats.quantum(curve.y) == 0:
         return unknown(f"{words}: exactly zero, which is another thing")
     if small and not situation.metric(run, "train") and curve.start.value < 10 * level:
@@ -102,6 +129,7 @@ def may_lie_below_zero(run: Run, curve: Shape) -> bool:
         return False
     named = situation.text(run, "loss_function")
     added = any(w in re.split(r"[^a-z0-9]+", named.replace("_", " ")) for w in OVERLAPS)
+    added |= any(w in named for w in ("dice", "tversky", "jaccard"))  # softdiceloss
     if not added and (situation.classes(run) is not None or any(w in named for w in _AMONG_CLASSES)):
         return False
     if situation.bottomless(curve.series) is not None or curve.count < 8:

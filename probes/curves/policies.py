@@ -6,12 +6,14 @@ the rewards of preferred answers do. Names and meanings are those of Stable-Base
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
 from ..registry import Finding, View, absent, place, present, unknown
-from ..run import Floats, Run, Series
+from ..run import Floats, Run, Series, Setting
+from ..settings import last_part, number
 from . import situation, stats
 from .judging import probe
 from .metrics import finite
@@ -208,13 +210,24 @@ def return_lost(
     return absent(words, series=(returns.name,), **seen)
 
 
+# Weights of the divergence in the objective: OpenRLHF, TRL, verl and their kin
+_HOLDS = re.compile(r"(?:^|_)(?:init_)?kl_(?:coef\w*|penalty_coef\w*|loss_coef\w*|beta|ctl\w*)$")
+
+
+def _unheld(run: Run) -> Setting | None:
+    """The setting that says that nothing holds the policy near its reference: each such weight is zero."""
+    told = [s for s in run.raw_settings if _HOLDS.search(last_part(s.key)) and number(s.value) is not None]
+    return told[0] if told and all(number(s.value) == 0 for s in told) else None
+
+
 @probe()
 def policy_leaves_reference(
-    view: View, nats: float = 100.0, times: float = 100.0, points: int = 10
+    view: View, nats: float = 100.0, times: float = 100.0, points: int = 10, unheld: float = 30.0
 ) -> Finding:
     """The divergence from the reference policy runs away: to `nats`, `times` its level of the first half.
 
     Answers that a reference would never give earn nothing in the end; the penalty or smaller steps hold them.
+    Where the weight of that penalty is zero, `unheld` nats that still grow are enough.
     """
     series = view.run.series.get("kl")
     values = logged(series)
@@ -231,6 +244,11 @@ def policy_leaves_reference(
     if last >= nats and last >= times * max(usual, 1e-6):
         far = int(np.argmax(values >= max(nats, times * usual)))
         return present(words, **seen, **at_finite(series, far))
+    free, levels = _unheld(view.run), thirds(values)
+    if free is not None and last >= unheld and levels[2] > 1.5 * levels[1] > 1.5 * levels[0]:
+        return present(
+            f"{words}, and nothing holds it ({free.key} = {free.value})", **seen, **at_finite(series, -1)
+        )
     return absent(words, series=(series.name,), **seen)
 
 

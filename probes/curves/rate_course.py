@@ -92,7 +92,9 @@ def lr_decays_early(view: View, within: float, level: float, points: int = 8) ->
     least = float(lr.values[-1])
     minimum = number_of(view.run, "min_learning_rate")
     at_minimum = minimum is not None and minimum < 0.5 * lr.peak and least <= 1.05 * minimum
-    if lr.peak <= 0 or (least > level * lr.peak and not at_minimum):
+    # the share of the peak that LLM recipes keep, reached while most of the run lies ahead
+    kept = scheduler in ("cosine", "linear", "polynomial") and least <= 0.15 * lr.peak
+    if lr.peak <= 0 or (least > level * lr.peak and not at_minimum and not kept):
         return absent(
             f"the learning rate ends at {least:g}, its peak is {lr.peak:g}", value=least, series=(CURVE,)
         )
@@ -109,7 +111,9 @@ def lr_decays_early(view: View, within: float, level: float, points: int = 8) ->
         f"the learning rate is down to {lr.values[reached]:g} (peak {lr.peak:g}) after {share:.0%} of the run"
     )
     rest = seen_at(lr, reached, value=share, threshold=within, step=float(lr.steps[reached]))
-    return present(text, **rest) if share < (0.5 * within if stepwise else within) else absent(text, **rest)
+    soon = kept and not at_minimum and least > level * lr.peak
+    within = 0.5 * within if stepwise else min(within, 0.4) if soon else within
+    return present(text, **rest) if share < within else absent(text, **rest)
 
 
 @probe(CURVE)

@@ -260,6 +260,9 @@ def trained_start(run: Run, curve: Shape | None = None) -> str | None:
             return f"the first loss {curve.start.value:.3g} is far below ln {known.count}"
     if curve is not None and _OF_LANGUAGE.search(curve.series.raw) and curve.start.value < LEAST_GUESS:
         return f"the first {curve.series.raw} {curve.start.value:.3g} is below a guess among 32 letters"
+    worded = any(f"{split}/perplexity" in run.series for split in ("train", "eval"))
+    if curve is not None and worded and curve.step(0) <= 20 and curve.start.value < LEAST_GUESS:
+        return f"the first loss {curve.start.value:.3g} of a language model is below a guess among 32 letters"
     judged = quality(run)
     if curve is not None and judged and judged[0] == "good" and curve.best_progress < 0.5:
         return f"{judged[1]} though the loss fell by {max(curve.best_progress, 0):.0%} only"

@@ -26,7 +26,18 @@ AREAS = ("loss", "metrics", "gradients", "numerics")
 PROBES = all_probes()
 CURVES = frozenset(
     [
-        *("curves", "epochs", "gaps", "gradients", "levels", "metrics", "numerics", "objective", "pace"),
+        *(
+            "by_recipe",
+            "curves",
+            "epochs",
+            "gaps",
+            "gradients",
+            "levels",
+            "metrics",
+            "numerics",
+            "objective",
+            "pace",
+        ),
         *("out_of_scale", "rounding", "scaler", "stuck", "weights", "with_rate"),
     ]
 )
@@ -843,6 +854,46 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         ),
         "loss-at-token-frequencies",
         without=("loss-diverges",),
+    )
+    add(
+        "a transformer without warm-up",
+        run(
+            [series("train/loss", noisy(rng, np.concatenate([words, np.full(900, 7.4)]), 0.004))],
+            {"vocab_size": 50000, "arch": "transformer_iwslt_de_en", "warmup_steps": 0},
+            info=RunInfo("run", context={"inputs": "tokens"}),
+        ),
+        "stuck-without-warmup",
+        "loss-at-token-frequencies",
+        without=("loss-diverges",),
+    )
+    add(
+        "steps that bf16 rounds away",
+        run(
+            [series("train/loss", noisy(rng, np.full(n, 2.31), 0.001), steps(n, 1))],
+            {"precision": "bf16", "learning_rate": 1e-5, "optimizer": "adamw", "master_weights": False},
+        ),
+        "stands-in-bf16",
+    )
+    add(
+        "no label counts",
+        run(
+            [
+                series("train/loss", np.zeros(n), steps(n, 1)),
+                series("train/accuracy", np.full(n, 0.03), steps(n, 1)),
+            ]
+        ),
+        "loss-zero-answers-wrong",
+        "loss-zero",
+        without=("train-loss-near-zero",),
+    )
+    jumps = noisy(rng, decay(400), 0.01)
+    for jump in (120, 200, 310):
+        jumps[jump : jump + 4] *= 3.0
+    add(
+        "jumps without clipping",
+        run([series("train/loss", jumps, steps(400, 1))], {"max_grad_norm": 0.0}),
+        "loss-spikes-unclipped",
+        "loss-spikes",
     )
     twice = noisy(rng, 1.461 + 0.04 + (2.3026 - 1.5) * np.exp(-8 * t), 0.004)
     add(

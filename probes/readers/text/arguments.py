@@ -61,6 +61,15 @@ def dotted(line: str) -> tuple[str, str] | None:
     return (match.group(1).strip(), match.group(2)) if match else None
 
 
+_OF_MARIAN = re.compile(r"^\[config\] ([a-z][\w-]{1,60}): (\S.{0,200})$")
+
+
+def of_marian(message: str) -> tuple[str, str] | None:
+    """`[config] lr-warmup: 16000` of Marian's dump of its options; its lists stand on lines of their own."""
+    match = _OF_MARIAN.match(message)
+    return (match.group(1), match.group(2)) if match else None
+
+
 def banner(line: str) -> tuple[str, str] | None:
     """`learning_rate: 0.001` on a line of its own, if the name is a setting's."""
     match = _BANNER.match(line) or _TABLE_ROW.match(line)

@@ -52,6 +52,21 @@ def _results(match: re.Match[bytes]) -> bytes:
     return b"epoch: %s " % match.group(1) + b" ".join(b"%s: %s" % (n.encode(), v) for n, v in pairs if n)
 
 
+def _dice_of_classes(match: re.Match[bytes]) -> bytes:
+    """nnU-Net's list of scores, one for each class but the background, which has no name there."""
+    scores = [
+        float(v)
+        for v in re.findall(rb"(?<![\w.])(?:nan|\d+\.?\d*(?:[eE][-+]?\d+)?)(?![\w.])", match.group(1))
+    ]
+    known = [v for v in scores if not math.isnan(v)]
+    if not known:
+        return b"eval dice: nan"
+    each = b" ".join(
+        b"eval_dice_class_%d: %.6g" % (i, v) for i, v in enumerate(scores, 1) if not math.isnan(v)
+    )
+    return b"eval dice: %.6g " % (sum(known) / len(known)) + (each if len(scores) > 1 else b"")
+
+
 _TENSOR = rb"Tensor\(shape=\[\], dtype=%s, value= {0,2}([^(),\s]{1,24})\)"
 _LIST = rb"\[(" + _N + rb"(?:,[ \t]*" + _N + rb")*)\]"
 _KNOWN = (
@@ -90,11 +105,14 @@ _KNOWN = (
     # Marian NMT. Its validation sums the cross-entropy over sentences, training means it over words.
     _known(
         b": Up. ",
-        rb"\bEp\. (\d+) : Up\. (\d+) : (?:Sen\. [\d,]+ : )?(?:(Cost )(" + _N + rb")(?: \* [\d,]+(?: @ [\d,]+)?"
+        rb"\bEp\. (\d+) : Up\. (\d+) : (?:Sen\. [\d,]+ : )?(?:(Cost )("
+        + _N
+        + rb")(?: \* [\d,]+(?: @ [\d,]+)?"
         rb"(?: after [\d,]+)?)?|(?:cross-entropy : [\d.]+ : .*))?",
         lambda m: b"epoch %s step %s " % m.group(1, 2) + (b"loss: " + m.group(4) if m.group(3) else b""),
     ),
     _known(b" : L.r. ", rb" : L\.r\. (?=\d)", rb" : lr: "),
+    _known(b"pseudo dice", rb"\bPseudo dice:? \[([^\]\n]{1,2000})\]", _dice_of_classes),
     # WeNet: "Batch 3/100" is epoch and batch; CV is the held-out part
     _known(
         b" Batch ",
@@ -137,7 +155,8 @@ _KNOWN = (
     # LightGBM
     _known(
         b"'s ",
-        rb"\b(?:(training|train)|(test)|(?:val(?:id(?:ation)?)?|eval|dev|hold_?out)(?:_(?:\d+|set|data))?)'s ([\w@]+): ",
+        rb"\b(?:(training|train)|(test)|(?:val(?:id(?:ation)?)?|eval|dev|hold_?out)(?:_(?:\d+|set|data))?)'s "
+        rb"([\w@]+): ",
         lambda m: (b"train " if m.group(1) else b"test " if m.group(2) else b"valid ") + m.group(3) + b": ",
     ),
     # Composer's console, and Lightning's monitor where it is printed: the rate is called after its optimizer

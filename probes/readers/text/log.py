@@ -432,7 +432,8 @@ class Log:
 
     def _read_settings(self, text: str, number: int) -> bool:
         """Take the settings out of a line; returns whether there were any."""
-        found = arguments.dotted(text)
+        message = without_prefix(text)
+        found = arguments.dotted(text) or arguments.dotted(message) or arguments.of_marian(message)
         if found:
             return self._set(found[0], arguments.scalar(found[1]), number, arguments.DUMP)
         several = [(k, v, arguments.DUMP) for k, v in arguments.listing(text)]

@@ -53,8 +53,9 @@ _LISTED = re.compile(
 )
 # LightGBM's "Number of positive: 121, number of negative: 14879", and scripts that count the same way
 _SIDES = re.compile(
-    r"\b(?:number of |num[_ ]|n[_ ]|# ?)?pos(?:itives?|itive (?:samples|examples))?\s{0,3}[:=]\s{0,3}(\d[\d,]*)(?![\d.%])"
-    r"[,;|]?\s{1,4}(?:number of |num[_ ]|n[_ ]|# ?)?neg(?:atives?|ative (?:samples|examples))?\s{0,3}[:=]"
+    r"\b(?:number of |num[_ ]|n[_ ]|# ?)?pos(?:itives?|itive (?:samples|examples))?\s{0,3}[:=]\s{0,3}"
+    r"(\d[\d,]*)(?![\d.%])[,;|]?\s{1,4}(?:number of |num[_ ]|n[_ ]|# ?)?"
+    r"neg(?:atives?|ative (?:samples|examples))?\s{0,3}[:=]"
     r"\s{0,3}(\d[\d,]*)(?![\d.%])",
     re.IGNORECASE,
 )

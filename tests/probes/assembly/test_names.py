@@ -114,15 +114,32 @@ def test_the_usual_name_of_a_loss_stands_before_that_of_a_term() -> None:
             "APs",
             "bbox_mAP_s",
         ),
-        *("class_3_acc", "acc_class_3", "acc/class_0", "accuracy/cat", "Acc.car", "per_class_acc/3"),
-        *("IoU.person", "IoU/road", "dice/liver", "dice_1", "val_dice_class_2", "recall_cat", "precision/0"),
-        *("f1/positive", "f1_class_1", "eval_f1_PER", "eval_LOC_f1", "auc_label_3", "auc/disease_x"),
+        *("accuracy/cat", "Acc.car", "per_class_acc/3"),
+        *("IoU.person", "IoU/road", "dice/liver", "dice_1", "recall_cat", "precision/0"),
+        *("f1/positive", "eval_f1_PER", "eval_LOC_f1", "auc/disease_x"),
     ],
 )
 def test_the_metric_of_one_class_is_not_the_mean(raw: str) -> None:
     """A curve of one class has no canonical name: it would be taken for the mean over all."""
     assert canonical(raw) is None
     assert canonical(raw, "eval") is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("class_3_acc", "train/accuracy/3"),
+        ("acc/class_0", "train/accuracy/0"),
+        ("val_dice_class_2", "eval/dice/2"),
+        ("eval_f1_class_1", "eval/f1/1"),
+        ("val_auc_label_3", "eval/auc/3"),
+        ("loss_class_3", "train/loss/class_3"),
+        ("num_class_3", None),
+    ],
+)
+def test_the_metric_of_a_numbered_class(raw: str, expected: str | None) -> None:
+    """It has a name of its own below that of the metric, which is never that of the mean."""
+    assert canonical(raw) == expected
 
 
 @pytest.mark.parametrize(

@@ -98,3 +98,14 @@ def test_the_number_format_by_a_loss_scale_that_moves(
     found = open_run(tmp_path).settings.get("precision")
 
     assert (found and found.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("validations.txt", True), ("eval.txt", True), ("second.txt", False)]
+)
+def test_a_table_of_evaluations_that_tells_the_rate(tmp_path: Path, name: str, expected: bool) -> None:
+    """JoeyNMT writes the rate beside its validations; that of the training stands in the training's log."""
+    log = "".join(f"Epoch 1, Step: {100 * i}, Batch Loss: {4 / i:.4f}, Lr: 0.0003\n" for i in range(1, 20))
+    rows = "".join(f"Steps: {500 * i}\tloss: {4.2 / i:.5f}\tLR: 0.0003\n" for i in range(1, 9))
+    (tmp_path / "train.log").write_text(log, encoding="utf-8")
+    assert ("eval/loss" in curves(tmp_path, name, rows)) is expected

@@ -26,6 +26,8 @@ def state(area: str, symptom: str, settings: Any = None, **curves: Any) -> str:
         (SETTLES, {"eval_accuracy": np.linspace(0.1, 0.9, 60)}, {}, "present"),
         (SETTLES, {}, {"num_classes": 10}, "present"),
         (SETTLES, {}, {"loss_function": "CrossEntropyLoss"}, "present"),
+        (SETTLES, {}, {"loss_function": "memoryefficientsoftdiceloss"}, "unknown"),
+        (SETTLES, {}, {"loss_function": "tverskycrossentropy", "num_classes": 3}, "unknown"),
         (-2.3 - 0.5 * np.arange(60), {}, {}, "present"),
         (-SETTLES, {}, {}, "absent"),
     ],

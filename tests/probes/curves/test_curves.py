@@ -115,7 +115,7 @@ def complete(rng: np.random.Generator) -> zoo.Run:
         *(series(f"grad_norm/layers.{k}", zoo.noisy(rng, np.full(n, 0.5), 0.2), at) for k in range(5)),
     ]
     settings = {"max_grad_norm": 1.0, "precision": "fp16", "pretrained": False, "class_counts": (50, 60, 55)}
-    settings["loss_scale_window"] = 2000
+    settings |= {"loss_scale_window": 2000, "warmup_steps": 100}
     return run(made, settings, [Event("eval", "log.txt", 5, 40.0)])
 
 

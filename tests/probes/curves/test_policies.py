@@ -9,7 +9,7 @@ from traindoctor.engine.model import Reading, State
 from traindoctor.probes.run import Run
 
 from .._build import run, series
-from .._read import evidence
+from .._read import evidence, reading
 
 AREAS = {"loss-zero": "loss", "loss-starts-at-chance": "relations", "grad-norm-grows-steadily": "gradients"}
 AREAS |= {"lr-very-small": "learning_rate", "lr-large": "learning_rate"}
@@ -179,3 +179,21 @@ def test_a_model_of_rewards_is_no_policy() -> None:
         ]
     )
     assert read(made, "return-never-rises").state is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"init_kl_coef": 0.0}, "present"),
+        ({"algorithm.kl_ctrl.kl_coef": 0.0, "actor.kl_loss_coef": 0.0}, "present"),
+        ({"init_kl_coef": 0.02}, "absent"),
+        ({"kl_coef": 0.0, "kl_loss_coef": 0.001}, "absent"),
+        ({}, "absent"),
+    ],
+)
+def test_a_policy_that_nothing_holds(settings: dict[str, float], expected: str) -> None:
+    """Sixty nats that still grow are far where the weight of the divergence is zero."""
+    made = run(grpo(LEARNS, ZEROS + 0.3, 65 * T**1.6).all_series, settings)
+    assert reading("policies", "policy-leaves-reference", made).state == expected
+    near = run(grpo(LEARNS, ZEROS + 0.3, 3 * T).all_series, settings)
+    assert reading("policies", "policy-leaves-reference", near).state == "absent"

@@ -518,3 +518,66 @@ def test_what_the_step_of_mindspore_returns(tmp_path: Path) -> None:
 
     assert points(content, "train/loss")[0] == (1.0, pytest.approx(falling(1, 9), abs=1e-4))
     assert points(content, "loss_scale")[3] == (4.0, 16.0)
+
+
+def test_the_token_counts_of_marian_are_no_loss(tmp_path: Path) -> None:
+    """Marian prints of how many tokens its cost is, its rate, and its options before the first row."""
+    options = (
+        "[2026-03-04 10:00:00] [config] type: transformer\n[2026-03-04 10:00:00] [config] lr-warmup: 0\n"
+    )
+    content = read(
+        tmp_path,
+        options
+        + lines(
+            lambda i: (
+                f"[2026-03-04 10:{i:02d}:00] Ep. 1 : Up. {500 * i} : Sen. 30,{i:03d} : Cost {falling(i, 9):.6f} * 850,112"
+                f" @ 8,300 after {i},234,567 : Time 60.1s : 13000.1 words/s : gNorm 0.61 : L.r. {i / 1e5:.4e}"
+            )
+        ),
+    )
+
+    assert points(content, "train/loss")[1] == (1000.0, pytest.approx(falling(2, 9), abs=1e-5))
+    assert points(content, "learning_rate")[2] == (1500.0, pytest.approx(3e-5))
+    assert {s.key: s.value for s in content.settings}["type"] == "transformer"
+
+
+@pytest.mark.parametrize("held", ["valid", "val_0", "dev", "eval_set", "validation"])
+def test_lightgbm_by_the_names_of_its_sets(tmp_path: Path, held: str) -> None:
+    """Whoever trains names the sets."""
+    content = read(
+        tmp_path,
+        lines(lambda i: f"[{10 * i}]\ttraining's rmse: {falling(i):.4f}\t{held}'s rmse: {falling(i, 3):.4f}"),
+    )
+
+    assert {"train/rmse", "eval/rmse"} <= names(content)
+
+
+def test_composers_rate_is_called_after_its_optimizer(tmp_path: Path) -> None:
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"[batch={20 * i}/4800]:\n\t Train time/batch: {20 * i - 1}\n\t Train loss/train/total: {falling(i):.4f}"
+                f"\n\t Train lr-DecoupledAdamW/group0: {i / 1e4:.6g}"
+            )
+        ),
+    )
+
+    assert [v for _, v in points(content, "learning_rate")][:2] == [1e-4, 2e-4]
+
+
+@pytest.mark.parametrize("written", ["np.float32({:.4f})", "{:.4f}"])
+def test_scores_of_each_class_of_nnunet(tmp_path: Path, written: str) -> None:
+    """The list of nnU-Net holds a score for each class; their mean is the score."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"Epoch {i}\ntrain_loss {-rising(i):.4f}\nval_loss {-rising(i) / 2:.4f}\n"
+                f"Pseudo dice [{written.format(rising(i))}, {written.format(0.0)}]"
+            )
+        ),
+    )
+
+    assert points(content, "eval/dice")[-1][1] == pytest.approx(rising(12) / 2, abs=1e-3)
+    assert points(content, "eval/dice/2")[-1][1] == 0.0

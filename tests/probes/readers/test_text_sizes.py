@@ -79,6 +79,13 @@ def test_samples_of_each_class(tmp_path: Path) -> None:
         "class_counts.dent": 12,
     }
     assert not counts("train: heads 8, dim 512, depth 12")
+    assert counts("[LightGBM] [Info] Number of positive: 117, number of negative: 14883") == {
+        "class_counts.positive": 117,
+        "class_counts.negative": 14883,
+    }
+    assert len(counts("n_pos=20, n_neg=900")) == 2
+    assert not counts("val positives: 12, negatives: 900")
+    assert not counts("pos: 0.31, neg: 0.69")
     assert not counts("dataset train: images 800, boxes 5120, classes 3")
 
 

@@ -1,0 +1,78 @@
+"""Curves together with a setting that explains them: what stands still by its recipe."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ...engine.model import State
+from ..config.optimisation import warmup_absent
+from ..config.precision import pure_bf16_weights
+from ..config.values import number_of, value_of
+from ..registry import Finding, View, absent, present, unknown
+from ..run import Run
+from . import situation
+from .judging import probe, see
+from .shapes import shape
+from .stuck import at_token_frequencies
+
+_ARCHITECTURE = re.compile(
+    r"^(?:arch|type|model_type|architecture|model|model_name|encoder_type|decoder_type|encoder|decoder)$"
+)
+
+
+def _transformer(run: Run) -> str | None:
+    """The setting that calls the model a transformer."""
+    for setting in run.raw_settings:
+        leaf = re.split(r"[./]", setting.key)[-1].replace("-", "_").lower()
+        if _ARCHITECTURE.match(leaf) and "transformer" in str(setting.value).lower()[:80]:
+            return f"{setting.key} = {setting.value}"
+    return None
+
+
+@probe("train/loss")
+def stuck_without_warmup(view: View) -> Finding:
+    """A transformer that is given no warm-up learns how often tokens occur and nothing more."""
+    run = view.run
+    without = warmup_absent(view)
+    if without.state is not State.PRESENT:
+        return without
+    named = _transformer(run)
+    if named is None:
+        return unknown(f"{without.why}; nothing says that the model is a transformer")
+    if why := situation.trained_start(run):
+        return unknown(f"{without.why}, and {why}")
+    stuck = at_token_frequencies(view)
+    words = f"{named}, {without.why}; {stuck.why}"
+    if stuck.state is State.PRESENT:
+        where = (*without.where, *stuck.where)
+        return present(words, value=stuck.value, where=where, step=stuck.step, series=stuck.series)
+    return absent(words, series=stuck.series) if stuck.state is State.ABSENT else unknown(words)
+
+
+@probe("train/loss", "config:precision")
+def stands_in_bf16(view: View, rate: float = 5e-5, fall: float = 0.02) -> Finding:
+    """The loss does not fall, weights are in bf16 alone, and a step of Adam is below what bf16 can add.
+
+    Near a weight of 0.02 or more the numbers of bf16 lie 1e-4 apart, and half of that rounds to nothing.
+    """
+    pure = pure_bf16_weights(view)
+    if pure.state is not State.PRESENT:
+        return pure
+    run = view.run
+    known, optimizer = number_of(run, "learning_rate"), str(value_of(run, "optimizer") or "adam").lower()
+    curve = shape(run.series["train/loss"])
+    if known is None or curve is None or curve.count < 5:
+        return unknown(f"{pure.why}; the learning rate or the course of the loss is not known")
+    gained = 1 - curve.end.value / curve.start.value if curve.start.value > 0 else float(np.nan)
+    words = f"{pure.why}, the learning rate is {known:g}, and {curve.name} falls by {max(gained, 0):.1%}"
+    if situation.trained_start(run):
+        return unknown(f"{words}; the model is trained further, where losses move little")
+    if "adam" not in optimizer or not np.isfinite(gained):
+        return unknown(words)
+    judged = situation.quality(run)
+    if known <= rate and gained <= fall and (judged is None or judged[0] != "good"):
+        where = (*pure.where, *see(curve, curve.count - 1)["where"])
+        return present(words, value=known, threshold=rate, where=where, series=(curve.name,))
+    return absent(words, series=(curve.name,))
