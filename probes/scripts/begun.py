@@ -13,7 +13,18 @@ from ..readers.script import last_name
 from .conditions import asks_main
 from .syntax import Script
 
-_STARTS = ("fit", "backward", "step", "train", "evaluate", "apply_gradients", "Fire", "LightningCLI", "run")
+_STARTS = (
+    "fit",
+    "backward",
+    "step",
+    "minimize",
+    "train",
+    "evaluate",
+    "apply_gradients",
+    "Fire",
+    "LightningCLI",
+    "run",
+)
 _ENTRIES = ("main", "cli", "run", "launch", "start", "entry_point")
 _COMMANDS = re.compile(r"(?i)main|command|hydra|click|cli\b")
 # what published training code imports that is neither the standard library nor its own project (practice)
@@ -21,31 +32,35 @@ _LIBRARIES = frozenset(
     re.findall(
         r"\w+",
         """
-        absl accelerate albumentations apex audiomentations augly autogluon av bitsandbytes boto3 botorch bs4
-        captum catalyst catboost clearml cleverhans click clip cloudpickle clu colorama comet_ml cupy cv2 dask
-        datasets decord deepspeed detectron2 dgl diffusers dill distrax dm_control dvclive easydict
-        editdistance einops evaluate fairscale fairseq faiss fastai fastprogress fire flair flash_attn flax
-        fsspec ftfy functorch fvcore galore_torch gensim google gpytorch grain gym gymnasium h5py haiku
-        horovod huggingface_hub hydra ignite imageio imblearn imgaug IPython ipywidgets jax jaxlib jaxtyping
-        jieba joblib jsonlines keras keras_core keras_cv keras_nlp keras_tuner kornia librosa liger_kernel
-        lightgbm lightning lightning_fabric lightning_utilities lmdb loguru lpips lxml matplotlib mindcv
-        mindformers mindnlp mindspeed mindspore ml_collections mlflow mmcv mmengine monai more_itertools
-        moviepy mpi4py msgpack munch natsort neptune networkx nibabel nltk nni numba numpy omegaconf onnx
-        onnxruntime opacus open_clip openai opencv opt_einsum optax optuna orbax orjson packaging paddle
-        paddlenlp pandas parameterized patsy peft PIL pl_bolts plotly plotnine polars prettytable progress
-        progressbar psutil pyarrow pycocotools pycuda pydantic pydicom pydub pyhocon pynvml pyro pytest
-        pytorch_lightning pytorch_metric_learning pytorch_msssim pytorch_warmup pytz ray rdkit regex requests
-        rich rouge_score ruamel sacrebleu sacred safetensors scanpy scikitplot scipy seaborn
-        segmentation_models_pytorch sentence_transformers sentencepiece seqeval setproctitle setuptools shap
-        shapely SimpleITK simplejson six skimage sklearn skorch soundfile spacy spikingjelly stable_baselines3
-        statsmodels submitit sympy tables tabulate tensorboard tensorboard_logger tensorboardX tensordict
-        tensorflow tensorflow_addons tensorflow_datasets tensorflow_hub tensorflow_probability tensorflow_text
+        absl accelerate acl albumentations apex audiomentations augly autogluon av bitsandbytes boto3
+        botorch bs4 captum catalyst catboost clearml cleverhans click clip cloudpickle clu colorama
+        comet_ml cupy cv2 dask datasets decord deepspeed detectron2 dgl diffusers dill distrax dm_control
+        dvclive easydict editdistance einops evaluate fairscale fairseq faiss fastai fastprogress fire
+        flair flash_attn flax fsspec ftfy functorch fvcore galore_torch gensim google gpytorch grain gym
+        gymnasium h5py habana_frameworks haiku hccl horovod huggingface_hub hydra ignite imageio imblearn
+        imgaug intel_extension_for_pytorch IPython ipywidgets jax jaxlib jaxtyping jieba joblib jsonlines
+        keras keras_core keras_cv keras_nlp keras_tuner kornia librosa liger_kernel lightgbm lightning
+        lightning_fabric lightning_utilities lmdb loguru lpips lxml mamba_ssm matplotlib megatron mindcv
+        mindformers mindnlp mindocr mindone mindrl mindspeed mindspore mindyolo ml_collections mlflow
+        mmcv mmengine modelarts modelscope monai more_itertools moviepy moxing mpi4py msgpack msit
+        msprobe munch natsort neptune networkx nibabel nltk nni npu npu_bridge npu_device numba numpy
+        omegaconf oneflow onnx onnxruntime opacus open_clip openai opencv opt_einsum optax optuna orbax
+        orjson packaging paddle paddlenlp pandas parameterized patsy peft PIL pl_bolts plotly plotnine
+        polars prettytable progress progressbar psutil pyarrow pycocotools pycuda pydantic pydicom pydub
+        pyhocon pynvml pyro pytest pytorch_lightning pytorch_metric_learning pytorch_msssim
+        pytorch_warmup pytz ray rdkit recbole regex requests rich rouge_score ruamel sacrebleu sacred
+        safetensors scanpy scikitplot scipy seaborn segmentation_models_pytorch sentence_transformers
+        sentencepiece seqeval setproctitle setuptools shap shapely SimpleITK simplejson six skimage
+        sklearn skorch soundfile spacy spikingjelly stable_baselines3 statsmodels submitit swift sympy
+        tables tabulate tbe te tensorboard tensorboard_logger tensorboardX tensordict tensorflow
+        tensorflow_addons tensorflow_datasets tensorflow_hub tensorflow_probability tensorflow_text
         tensorlayer termcolor test_tube tf_keras tf_slim tflearn tfrecord thop tifffile tiktoken timm
-        tokenizers toml tomli toolz torch torch_cluster torch_geometric torch_npu torch_optimizer
-        torch_scatter torch_sparse torch_xla torchattacks torchaudio torchdata torchdiffeq torcheval torchinfo
-        torchmetrics torchsummary torchtext torchvision torchviz tqdm transformers trl typeguard typer
-        typing_extensions ujson ultralytics umap unsloth visdom vit_pytorch wandb warmup_scheduler webdataset
-        xarray xformers xgboost yacs yaml zarr
+        timm_3d tokenizers toml tomli toolz torch torch_cluster torch_geometric torch_mlu torch_musa
+        torch_npu torch_optimizer torch_scatter torch_sparse torch_xla torchattacks torchaudio torchdata
+        torchdiffeq torcheval torchinfo torchmetrics torchsummary torchtext torchvision torchviz tqdm
+        transformers triton trl troubleshooter typeguard typer typing_extensions ujson ultralytics umap
+        unsloth visdom vit_pytorch wandb warmup_scheduler webdataset xarray xformers xgboost yacs yaml
+        zarr
         """,
     )
 )

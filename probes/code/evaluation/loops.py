@@ -34,6 +34,8 @@ def _over_batch(source: Script) -> Finding | None:
             continue
         text = unparse(scores).lower()
         words = any(w in text for w in ("out", "logit", "pred", "score", "model("))
+        if _filled_by_part(source, scores):
+            continue  # a map that is put together of patches: its classes come first
         if not words and not (isinstance(scores, ast.Call) and scores in set(model_calls(source))):
             continue
         seen = seen or call
@@ -96,6 +98,18 @@ def _takes_indices(source: Script, call: ast.Call) -> bool:
 _CLASSES_FIRST = re.compile(
     r"(?i)(?:zeros|empty|full|ones)\([(\[]?(?:\w+\.)*\w*?(?:n_?)?(?:num_?)?(?:classes|class|cls|labels)\b"
 )
+
+
+def _filled_by_part(source: Script, scores: ast.expr) -> bool:
+    """`logits[:, y : y + p, x : x + p] += out`: all but the first side is gone over in parts."""
+    names = {n.id for n in of(scores, ast.Name)}
+    return any(
+        isinstance(n.ctx, ast.Store)
+        and unparse(n.value) in names
+        and isinstance(n.slice, ast.Tuple)
+        and unparse(n.slice.elts[0]) == ":"
+        for n in source.of(ast.Subscript)
+    )
 
 
 def _classes_first(source: Script, scores: ast.expr) -> bool:

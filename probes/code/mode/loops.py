@@ -40,6 +40,7 @@ _COPIES = (
     "teacher",
     "vae_enc",
     "text_enc",
+    "feature_extractor",
     "dist_model",
     "distil",
     "ema",

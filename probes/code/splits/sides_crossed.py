@@ -61,13 +61,14 @@ _ASIDE = re.compile(r"memory|feature|stat|bank|gallery|calib|adapt|probe|plot|vi
 
 
 def _plain(source: Script) -> Iterator[Given]:
-    held = {stem(g.name) for g in given(source) if not g.learns and "loader" in g.name}
+    held = {(stem(g.name), g.scope) for g in given(source) if not g.learns and "loader" in g.name}
     for node in source.of(ast.Assign) if held else ():
         target = node.targets[0]
         if isinstance(target, (ast.Name, ast.Attribute)):
             name = target.id if isinstance(target, ast.Name) else target.attr
-            if side(name) is None and "loader" in name and stem(name) in held:
-                yield Given(name, True, node.value, node, source.function_around(node))
+            scope = source.function_around(node)  # that of an evaluation may call its own one so
+            if side(name) is None and "loader" in name and (stem(name), scope) in held:
+                yield Given(name, True, node.value, node, scope)
 
 
 def _known(source: Script, data: ast.expr, learns: bool) -> bool:

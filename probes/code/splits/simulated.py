@@ -35,7 +35,7 @@ _OF_SIDE = re.compile(
 )
 # whole numbers count or number something, but for these
 _OF_VALUE = re.compile(
-    r"(?i)shift|scale|gain|noise|bright|contrast|mean|std|level|drift|bias|amp|contamina|outlier"
+    r"(?i)shift|scale|gain|noise|bright|contrast|mean|std|level|drift|bias|amp(?!le)|contamina|outlier"
     r"|(?:^|_)(?:low|lowest|high|highest|min|max|lower|upper|lo|hi)(?:_|$)"
 )
 # what is stronger for training is augmentation

@@ -712,22 +712,6 @@ for p in {}.parameters():
     assert state("script-part-not-trained", right) != "present"
 
 
-def test_the_rate_of_keras_comes_first_by_whatever_import() -> None:
-    text = """
-from {} import Adam
-rate = Schedule(512)
-opt = Adam(rate, {}, 0.98, 1e-9)
-model.compile(opt, "mse")
-model.fit(x, y, epochs=9)
-"""
-
-    assert state("lr-extreme", text.format("keras.optimizers", 0.9)) != "present"
-    assert state("lr-extreme", text.format("tensorflow.keras.optimizers", 0.9)) != "present"
-    torch = LOOP.format("from torch.optim import Adam\nclass Net(nn.Module):\n    pass")
-    torch = torch.replace("torch.optim.Adam(net.parameters(), lr=1e-3)", "Adam(net.parameters(), 0.9)")
-    assert state("lr-extreme", torch) == "present"
-
-
 def test_rows_of_tables_that_share_a_name_in_comprehensions() -> None:
     text = """
 import json, torch
@@ -790,3 +774,65 @@ for batch in loader:
 
     assert state("script-part-not-trained", text.format("zip(grads, variables)")) != "present"
     assert state("script-part-not-trained", text.format("grads=grads")) == "present"
+
+
+def test_how_many_samples_are_drawn_is_no_level() -> None:
+    text = """
+import torch
+class Copies(torch.utils.data.Dataset):
+    def __init__(self, num_samples, amp=1.0):
+        self.x = amp * torch.randn(num_samples, 8)
+    def __getitem__(self, i):
+        return self.x[i], self.x[i]
+train_data = Copies(num_samples=10000)
+val_data = Copies(num_samples=1000{})
+for x, y in torch.utils.data.DataLoader(train_data, shuffle=True):
+    opt.zero_grad()
+    loss = crit(net(x), y)
+    loss.backward()
+    opt.step()
+print(evaluate(net, torch.utils.data.DataLoader(val_data)))
+"""
+
+    found = told("script-samples-drawn-apart", text.format(""), text.format(", amp=4.0"))
+    assert found == ["absent", "present"]
+
+
+def test_a_plain_loader_of_a_function_that_evaluates() -> None:
+    text = """
+import torch
+from torch.utils.data import DataLoader
+def fit(net, opt):
+    train_loader = DataLoader(train_ds, batch_size=8, shuffle=True)
+    val_loader = DataLoader(val_ds, batch_size=1)
+    for x, y in train_loader:
+        opt.zero_grad()
+        loss = crit(net(x), y)
+        loss.backward()
+        opt.step()
+    return score(net, val_loader)
+def evaluate(net, test_ds):
+    loader = DataLoader(test_ds, batch_size=1)
+    return [net(x) for x, _ in loader]
+fit(net, opt)
+evaluate(net, test_ds)
+"""
+    wrong = text.replace("DataLoader(train_ds", "DataLoader(test_ds")
+
+    assert told("script-training-sees-evaluation", text, wrong) == ["absent", "present"]
+
+
+def test_a_map_of_patches_has_its_classes_first() -> None:
+    text = """
+class Net(nn.Module):
+    pass
+def segment(volume):
+    for y in range(0, 64, 32):
+        out = net(volume[:, :, y : y + 32])
+        {}
+    return logits.argmax(0)
+"""
+    right = text.format("logits[:, y : y + 32] += out[0]")
+
+    assert state("script-metric-wrong", LOOP.format(right)) != "present"
+    assert state("script-metric-wrong", LOOP.format(text.format("logits = out"))) == "present"

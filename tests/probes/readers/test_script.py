@@ -329,6 +329,20 @@ def test_optax_takes_the_rate_first(tmp_path: Path, made: str, rate: float) -> N
 
 
 @pytest.mark.parametrize(
+    ("module", "rate"),
+    [("keras.optimizers", None), ("tensorflow.keras.optimizers", None), ("torch.optim", 0.9)],
+)
+def test_keras_takes_the_rate_first_by_whatever_import(
+    tmp_path: Path, module: str, rate: float | None
+) -> None:
+    """A schedule is no number, and what follows it is a beta."""
+    text = f"import tensorflow\nimport torch\nfrom {module} import Adam\nopt = Adam(plan(512), 0.9)\n"
+    found = read(tmp_path, text)
+
+    assert found.get("learning_rate", (None,))[0] == rate
+
+
+@pytest.mark.parametrize(
     ("made", "told"),
     [
         ("torch.optim.Adam(q.parameters(), lr=5e-4)", False),  # the share of random moves
