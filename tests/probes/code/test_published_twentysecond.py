@@ -802,6 +802,7 @@ def test_a_plain_loader_of_a_function_that_evaluates() -> None:
     text = """
 import torch
 from torch.utils.data import DataLoader
+train_ds, val_ds, test_ds = Rows("a"), Rows("b"), Rows("c")
 def fit(net, opt):
     train_loader = DataLoader(train_ds, batch_size=8, shuffle=True)
     val_loader = DataLoader(val_ds, batch_size=1)
