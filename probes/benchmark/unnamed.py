@@ -172,6 +172,15 @@ def fewer_samples(view: View, ratio: float) -> Finding:
 
 
 @probe("benchmark")
+def more_samples(view: View, ratio: float) -> Finding:
+    """The run trains on more than `ratio` times the benchmark's samples: read twice, or of another set."""
+    found = both(view, "train_samples")
+    if found is not None and counted_in_passing(*found):
+        ratio = max(ratio, BY_CHANCE)
+    return ratio_of(view, "train_samples", ratio, up=True)
+
+
+@probe("benchmark")
 def columns_differ(view: View, more: bool) -> Finding:
     """The run reads columns that the benchmark does not (`more`), or lacks some of the benchmark's."""
     differ, equals = ([d for d in found if role_told(d) == "columns"] for found in other_settings(view))

@@ -135,8 +135,15 @@ def _by_length(run: Run, name: str) -> tuple[float, str] | None:
     epochs = loss.epochs[-1] if loss.epochs is not None and len(loss.epochs) else math.nan
     if (both := _EPOCH_AND_STEP.search(name)) is not None:
         at = float(both[1]) * float(both[2])
-        told = at <= last and last % float(both[2]) == 0 and loss.unit == "step"
-        return (at / last, f"step {last:g}") if told else None
+        if loss.unit != "step" or not at <= last:
+            return None
+        if last % float(both[2]) == 0:
+            return at / last, f"step {last:g}"
+        if (
+            math.isfinite(epochs) and 0.9 * epochs < last / float(both[2]) <= epochs
+        ):  # not every step is logged
+            return float(both[1]) / epochs, f"epoch {epochs:g}"
+        return None
     counted = _COUNTED.findall(name)
     if len(counted) != 1 or loss.unit != "step":
         return None

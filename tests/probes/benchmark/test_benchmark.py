@@ -174,6 +174,12 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("fewer-samples-than-benchmark", "present", {"num_train": 40000}, {"train_samples": 50000}),
     ("fewer-samples-than-benchmark", "absent", {"num_train": 50000}, {"train_samples": 50000}),
     ("fewer-samples-than-benchmark", "unknown", {}, {"train_samples": 50000}),
+    ("more-samples-than-benchmark", "present", {"num_train": 100000}, {"train_samples": 50000}),
+    ("more-samples-than-benchmark", "absent", {"num_train": 50016}, {"train_samples": 50000}),
+    ("more-samples-than-benchmark", "absent", {"num_train": 25000}, {"train_samples": 50000}),
+    ("more-samples-than-benchmark", "unknown", {}, {"train_samples": 50000}),
+    ("further-hyperparameter-differs", "present", {"rotary_base": 10000}, {"rope_theta": 500000.0}),
+    ("further-hyperparameter-differs", "present", {"gradients_mean": False}, {"gradients_mean": True}),
     ("fewer-samples-than-benchmark", "present", {"data": {"n_stores": 10}}, {"data": {"n_stores": 400}}),
     (
         "fewer-samples-than-benchmark",

@@ -323,6 +323,16 @@ def test_an_early_checkpoint_by_the_length_of_the_run(tmp_path: Path, evaluated:
         assert found == expected
 
 
+def test_an_early_checkpoint_where_not_every_step_is_logged(tmp_path: Path) -> None:
+    """The last row is not the last step of its epoch: the epoch in the name tells."""
+    at = ((n, s) for n in range(1, 61) for s in (100, 200, 300, 600))
+    rows = "".join(f"epoch: {n} step: {s}, loss is {1 + 5 / n:.4f}\n" for n, s in at)
+    for name, expected in (("net-5_625.ckpt", "present"), ("net-55_625.ckpt", "absent")):
+        told = {"eval/log": f"Load checkpoint from /w/ckpt/{name} successfully\ntop1 accuracy: 0.3\n"}
+        found = state(tmp_path / name, "early-checkpoint-scored", {"train.log": rows, **told})
+        assert found == expected
+
+
 GRAPH = """import tensorflow as tf
 from npu_bridge.npu_init import *
 op.parameter_map["precision_mode"].s = tf.compat.as_bytes("{}")
