@@ -177,6 +177,21 @@ def best_turned_round(view: View) -> Finding:
     return _turned_round(view, stopping=False)
 
 
+@probe()
+def labels_beyond_cosine(view: View) -> Finding:
+    """A loss that compares labels with cosines, which end at 1, gets labels above that."""
+    told = {names.last_part(s.key): s for s in view.run.raw_settings if s.key.startswith("train_labels.")}
+    loss = next((s for s in view.run.raw_settings if str(s.value) == "CosineSimilarityLoss"), None)
+    most = names.number(told["max"].value) if "max" in told else None
+    if loss is None or most is None:
+        return unknown("no loss of cosines and no range of its labels are told")
+    words = f"the loss is CosineSimilarityLoss, and the labels of training go up to {most:g}"
+    where = (Place(told["max"].file, told["max"].line), Place(loss.file, loss.line))
+    if most > 1:
+        return present(words, value=most, threshold=1.0, where=where)
+    return absent(words, value=most, threshold=1.0, where=where)
+
+
 # ----------------------------------------------------------------------------------------- means and channels
 
 _IMAGENET = (123.675, 116.28, 103.53)  # of red, green and blue

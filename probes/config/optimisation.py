@@ -103,6 +103,7 @@ def warmup_absent(view: View, steps: float = 5.0) -> Finding:
     for setting, value in known:
         # `warmup = 2` says no unit: it may be of epochs
         counted = setting.key == "warmup_steps" and names.parts_of(setting.raw)[-1] != "warmup"
+        counted = counted and not 0 < value < 1  # a share of all steps, since transformers 5
         if value >= (steps if counted else 1e-12):
             return absent(f"warm-up is configured ({says(setting)})", **carried(setting))
     if value_of(run, "lr_scheduler") == "onecycle":

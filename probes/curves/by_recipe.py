@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 
-from ...engine.model import State
+from ...engine.model import Place, State
 from ..config.optimisation import warmup_absent
 from ..config.precision import pure_bf16_weights
 from ..config.values import number_of, value_of
@@ -49,6 +50,33 @@ def stuck_without_warmup(view: View) -> Finding:
         where = (*without.where, *stuck.where)
         return present(words, value=stuck.value, where=where, step=stuck.step, series=stuck.series)
     return absent(words, series=stuck.series) if stuck.state is State.ABSENT else unknown(words)
+
+
+@probe("train/loss")
+def raw_columns(view: View, nats: float = 3.0) -> Finding:
+    """The log describes columns of very different scales, and a classifier begins far above any guess.
+
+    The logarithm of few classes is below `nats`; what costs more before anything is learned is sure and
+    wrong, as where large inputs give large outputs. A program that scales what it described begins with the
+    loss of a guess.
+    """
+    run = view.run
+    told = next((e for e in run.events if e.kind == "worked-out" and e.data == "columns-apart"), None)
+    if told is None:
+        return unknown("no log describes the columns of a table")
+    curve = shape(run.series["train/loss"])
+    scored = any(situation.metric(run, s, ("accuracy", "f1", "auc")) for s in ("train", "eval", "test"))
+    if curve is None or not scored:
+        return unknown(f"{told.text}; nothing tells that classes are learned")
+    first = float(curve.y[0])
+    known = situation.classes(run)
+    least = max(nats, 2 * situation.chance_loss(run, known.count)) if known is not None else nats
+    words = f"{told.text}, and {curve.name} begins at {first:.3g}"
+    rest: dict[str, Any] = {"value": first, "threshold": least, "series": (curve.name,)}
+    where = (Place(told.file, told.line),)
+    if first < least:
+        return absent(words, where=where, **rest)
+    return present(words, where=(*where, *see(curve, 0)["where"]), **rest)
 
 
 @probe("train/loss", "config:precision")

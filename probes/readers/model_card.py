@@ -33,6 +33,10 @@ GIVES = Gives(
 )
 MAX_SIZE = 2 * 1024**2
 _TOLD = re.compile(r"^The following hyperparameters were used during training:", re.MULTILINE)
+_OF_EMBEDDINGS = re.compile(r"^### Training Hyperparameters\n", re.MULTILINE)  # Sentence Transformers
+_QUOTED = re.compile(r"^- `([A-Za-z_]\w*)`: (.+?)\s*$")
+_LOSS = re.compile(r"^\* Loss: \[?<?`?(?:code>)?(\w+)")
+_BOUNDS = re.compile(r"<ul><li>min: ([-\d.]+)</li><li>mean: [-\d.]+</li><li>max: ([-\d.]+)</li></ul>")
 _ITEM = re.compile(r"^- ([A-Za-z_]\w*): (.+?)\s*$")
 _OPTIMIZER = re.compile(r"^(?:Use )?(?:OptimizerNames\.)?(\w+) with (.*)$")
 _BETAS = re.compile(r"betas=\(([\d.e-]+), ?([\d.e-]+)\)")
@@ -47,7 +51,10 @@ _STEPS = ("step", "epoch")
 
 def sniff(file: RunFile) -> bool:
     """Say whether this is a card with the hyperparameters of a training."""
-    return file.suffix == ".md" and file.size <= MAX_SIZE and bool(_TOLD.search(file.read_text(MAX_SIZE)))
+    if file.suffix != ".md" or file.size > MAX_SIZE:
+        return False
+    text = file.read_text(MAX_SIZE)
+    return bool(_TOLD.search(text)) or ("sentence-transformers" in text and bool(_OF_EMBEDDINGS.search(text)))
 
 
 def read(file: RunFile) -> FileContent:
@@ -66,6 +73,7 @@ def read(file: RunFile) -> FileContent:
 def _settings(file: RunFile, text: str, lines: list[str]) -> Iterator[Setting]:
     told = _TOLD.search(text)
     if told is None:
+        yield from _of_embeddings(file, lines)
         return
     head = text.split("\n---", 1)[0] if text.startswith("---\n") else ""
     named = re.search(r"^base_model: *(?:\n- *)?([\w./-]+)\s*$", head, re.MULTILINE)
@@ -84,6 +92,29 @@ def _settings(file: RunFile, text: str, lines: list[str]) -> Iterator[Setting]:
         if item is not None:
             for key, value in _said(*item.groups()):
                 yield setting(key, scalar(value), file.path, number + 1, BESIDE_CURVES)
+
+
+def _of_embeddings(file: RunFile, lines: list[str]) -> Iterator[Setting]:
+    """The loss, what its training labels lie between, and the hyperparameters of Sentence Transformers."""
+    side, seen = "", set()
+    for number, line in enumerate(lines, 1):
+        if line.startswith("### "):
+            side = "train" if line.startswith("### Training Dataset") else line[4:].lower()
+        found = [*_of_embeddings_line(line)] if side in ("train", "training hyperparameters") else []
+        for key, value in found:
+            if key not in seen:
+                seen.add(key)
+                yield setting(key, scalar(value), file.path, number, BESIDE_CURVES)
+
+
+def _of_embeddings_line(line: str) -> Iterator[tuple[str, str]]:
+    if (loss := _LOSS.match(line)) is not None:
+        yield "loss", loss.group(1)
+    elif (bounds := _BOUNDS.findall(line)) and "details" in line[:20]:
+        yield "train_labels.min", bounds[-1][0]
+        yield "train_labels.max", bounds[-1][1]
+    elif (item := _QUOTED.match(line)) is not None:
+        yield item.group(1), item.group(2)
 
 
 def _said(key: str, value: str) -> Iterator[tuple[str, str]]:

@@ -874,6 +874,18 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         ),
         "stands-in-bf16",
     )
+    apart = Event("worked-out", "out.log", 1, text="columns from a (0.3) to b (50000)", data="columns-apart")
+    add(
+        "columns as they are",
+        run(
+            [
+                series("train/loss", noisy(rng, decay(n, 14.0, 9.0)), steps(n, 1)),
+                series("test/accuracy", [0.6]),
+            ],
+            events=[apart],
+        ),
+        "raw-columns-far-above-guess",
+    )
     add(
         "no label counts",
         run(

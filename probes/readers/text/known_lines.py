@@ -113,6 +113,12 @@ _KNOWN = (
     ),
     _known(b" : L.r. ", rb" : L\.r\. (?=\d)", rb" : lr: "),
     _known(b"pseudo dice", rb"\bPseudo dice:? \[([^\]\n]{1,2000})\]", _dice_of_classes),
+    # AutoGluon scores each model that it fits; errors have a minus before their name
+    _known(
+        b" = validation score",
+        rb"^[ \t]*(" + _N + rb")[ \t]+= Validation score[ \t]+\((\w+)\)",
+        lambda m: b"eval %s: %s" % (m.group(2), m.group(1)),
+    ),
     # WeNet: "Batch 3/100" is epoch and batch; CV is the held-out part
     _known(
         b" Batch ",

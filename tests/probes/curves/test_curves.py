@@ -116,7 +116,8 @@ def complete(rng: np.random.Generator) -> zoo.Run:
     ]
     settings = {"max_grad_norm": 1.0, "precision": "fp16", "pretrained": False, "class_counts": (50, 60, 55)}
     settings |= {"loss_scale_window": 2000, "warmup_steps": 100}
-    return run(made, settings, [Event("eval", "log.txt", 5, 40.0)])
+    apart = Event("worked-out", "out.log", 1, text="columns from a (0.3) to b (9)", data="columns-apart")
+    return run(made, settings, [Event("eval", "log.txt", 5, 40.0), apart])
 
 
 def test_only_an_evaluation_loss_is_said() -> None:

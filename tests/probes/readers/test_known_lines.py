@@ -581,3 +581,45 @@ def test_scores_of_each_class_of_nnunet(tmp_path: Path, written: str) -> None:
 
     assert points(content, "eval/dice")[-1][1] == pytest.approx(rising(12) / 2, abs=1e-3)
     assert points(content, "eval/dice/2")[-1][1] == 0.0
+
+
+def test_the_models_that_autogluon_fits(tmp_path: Path) -> None:
+    """Each has a score; errors are told with a minus and are left out."""
+    row = "Fitting model: M{} ...\n\t{:.4f}\t = Validation score   ({})\n\t2.1s\t = Training   runtime"
+    assert points(read(tmp_path, lines(lambda i: row.format(i, rising(i), "roc_auc"))), "eval/auc")[0][1] > 0
+    errors = lines(
+        lambda i: row.format(i, -falling(i), "-root_mean_squared_error") + f"\nepoch {i} loss {falling(i)}"
+    )
+    assert "eval/rmse" not in names(read(tmp_path, errors))
+
+
+TURNED = """         count     mean      std   min   25%   50%   75%    max
+age     3000.0    49.19    18.01  18.0  34.0  50.0  65.0   79.0
+income  3000.0 49889.45 {:8.2f} 3006.0 20761.0 35244.0 62601.0 491766.0
+score   3000.0     0.50     0.29   0.0   0.26  0.51  0.75  1.00
+"""
+STRAIGHT = """       age     income  \\
+count  3.0     3.0
+mean   49.1    49889.45
+std    18.01   {:.2f}
+min    18.0    3006.0
+
+      score   years
+count 3.0 3.0
+mean  0.5 9.4
+std   0.29 5.80
+min   0.0 0.0
+"""
+
+
+@pytest.mark.parametrize("table", [TURNED, STRAIGHT])
+@pytest.mark.parametrize(("deviation", "told"), [(46078.60, 1), (95.0, 0)])
+def test_columns_of_a_described_table(tmp_path: Path, table: str, deviation: float, told: int) -> None:
+    """Columns that deviate a thousand times as much as others are an event."""
+    content = read(
+        tmp_path, table.format(deviation) + lines(lambda i: f"Iteration {i}, loss = {falling(i, 14):.5f}")
+    )
+
+    found = [e for e in events(content, "worked-out") if e.data == "columns-apart"]
+    assert len(found) == told
+    assert all("score" in e.text and "income" in e.text for e in found)

@@ -44,3 +44,32 @@ def test_other_prose_is_not_looked_at(tmp_path: Path) -> None:
     text = b"# Usage\n\n" + b"".join(b"step %d loss 2.%d lr 0.001\n" % (n, n) for n in range(1, 60))
 
     assert tried(place(tmp_path, "README.md", text)) == (None, "")
+
+
+EMBEDDINGS = """---
+tags:
+- sentence-transformers
+- loss:CosineSimilarityLoss
+---
+## Training Details
+### Training Dataset
+| details | <ul><li>min: 6 tokens</li><li>mean: 9.1 tokens</li><li>max: 12 tokens</li></ul> | \
+<ul><li>min: 0.0</li><li>mean: 2.7</li><li>max: 5.0</li></ul> |
+* Loss: [<code>CosineSimilarityLoss</code>](https://sbert.net) with these parameters:
+### Evaluation Dataset
+* Loss: [<code>CoSENTLoss</code>](https://sbert.net) with these parameters:
+### Training Hyperparameters
+- `learning_rate`: 0.0002
+- `num_train_epochs`: 4
+### Framework Versions
+- Python: 3.11
+""".replace("\\\n", "")
+
+
+def test_a_card_of_sentence_transformers(tmp_path: Path) -> None:
+    """The loss, what its labels lie between, and the hyperparameters; not those of the evaluation."""
+    found = model_card.read(place(tmp_path, "README.md", EMBEDDINGS.encode()))
+
+    told = {s.key: s.value for s in found.settings}
+    assert (told["loss"], told["train_labels.max"]) == ("CosineSimilarityLoss", 5.0)
+    assert (told["learning_rate"], told["num_train_epochs"]) == (0.0002, 4)
