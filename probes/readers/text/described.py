@@ -17,7 +17,7 @@ _ROWS = re.compile(
 )
 _TURNED = re.compile(
     rb"^[ \t]*count[ \t]+mean[ \t]+std[ \t]+min[ \t][^\n]*\n"
-    rb"((?:[^\n]*\S[ \t]+[-\d.e+]+(?:[ \t]+[-\d.e+naNA]+){5,7}[ \t]*\n)+)",
+    rb"((?:[^\n]{0,120}\S[ \t]+[-\d.e+]+(?:[ \t]+[-\d.e+naNA]+){5,7}[ \t]*\n)+)",
     re.MULTILINE,
 )
 
