@@ -60,6 +60,7 @@ from .named_figures import other_than_named
 from .other_kind import mean_of_batch_scores, softmax_of_many_labels
 from .own_measure import errors_cancel_out, measures_itself
 from .parts_scored import along_samples, hits_over_batches, part_of_held_out
+from .played import played_at_random
 from .put_together import (
     divided_by_last_batch,
     first_place_without_logarithm,
@@ -175,6 +176,7 @@ def metric_miscounts(view: View) -> Finding:
             told_at(first_broken),
             told_at(turned_back_otherwise),
             figures_exchanged,
+            played_at_random,
             meters_go_on,
             test_of_other_rows,
             answers_of_other_rows,

@@ -51,6 +51,8 @@ def real_class_ignored(source: Script) -> Finding | None:
     """`ignore_index=0` where a vocabulary is numbered from zero and no place of it is kept for padding."""
     if source.loose or not ({0} & (ignored_labels(source) or set())):
         return None
+    if (outside := _outside_ignored(source)) is not None:
+        return outside
     if re.search(
         r"(?i)pad|blank|background|unk|['\"]<|void|mask_?id|special", _LAYERS_PADDING.sub("", source.code)
     ):
@@ -66,6 +68,26 @@ def real_class_ignored(source: Script) -> Finding | None:
                 value = keyword(told, "ignore_index")
                 if value is not None and literal(source, value) == 0:
                     return at(source, told, "class 0 is a real one here, and the loss leaves it out")
+    return None
+
+
+def _outside_ignored(source: Script) -> Finding | None:
+    """`ignore_index=0` where "O", the tag of words outside of all spans, has number 0: an answer as well."""
+    first_tags = [n.elts[0] for n in source.of(ast.List, ast.Tuple) if n.elts]
+    lists = any(isinstance(e, ast.Constant) and e.value == "O" for e in first_tags)
+    numbered = any(
+        isinstance(k, ast.Constant) and k.value == "O" and isinstance(v, ast.Constant) and v.value == 0
+        for node in source.of(ast.Dict)
+        for k, v in zip(node.keys, node.values, strict=True)
+    )
+    counted = any(argument(c, "start", position=1) is None for c in source.named("enumerate"))
+    spans = re.search(r"['\"](?:[BI]-\w*)['\"]|f['\"][^'\"]*-\{", source.code) is not None
+    if not spans or not (numbered or (lists and counted)):
+        return None
+    for call in source.calls:
+        value = keyword(call, "ignore_index")
+        if value is not None and literal(source, value) == 0:
+            return at(source, call, "tag 0 is `O` here, and the loss leaves it out: spans never end")
     return None
 
 

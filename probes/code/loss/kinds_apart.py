@@ -153,7 +153,7 @@ def _apart(source: Script, *, by_numbers: bool) -> Finding | None:
 
 def form_of_answers(source: Script) -> Finding | None:
     """One-hot rows are expected and indices given; labels that stand together compete."""
-    return _indices_for_rows(source) or _competing(source)
+    return _indices_for_rows(source) or _competing(source) or _competing_by_hand(source)
 
 
 def _indices_for_rows(source: Script) -> Finding | None:
@@ -214,6 +214,39 @@ def _competing(source: Script) -> Finding | None:
             if one.takes == "classes" and several:
                 return at(source, one.layer, "a softmax makes labels compete that are scored each by itself")
     return None
+
+
+_SEVERAL = re.compile(
+    r"(?i)multi_?-?label|multi_?-?hot|MultiLabelBinarizer|average=['\"]samples|up to \w+ (?:tags|labels)"
+)
+
+
+def _competing_by_hand(source: Script) -> Finding | None:
+    """`binary_cross_entropy(softmax(logits), tags)`, where each label is scored by a sigmoid of its own."""
+    alone = any(
+        isinstance(c.func, ast.Attribute) and not _in_loss(source, c)
+        for c in source.named("sigmoid", "Sigmoid")
+    )
+    if source.loose or not (alone or _SEVERAL.search(source.text)):
+        return None
+    mine = flow(source)
+    for call in source.calls:
+        if not re.match(r"(?i)^(?:bce_?loss|binary_cross_entropy)$", _kind_of(source, call)) or not call.args:
+            continue
+        for end in (call.args[0], *mine.values(call.args[0], 3)):
+            if isinstance(end, ast.Call) and last_name(end.func).lower() == "softmax":
+                return at(source, call, "a softmax makes labels compete, and this loss takes each by itself")
+    return None
+
+
+def _kind_of(source: Script, call: ast.Call) -> str:
+    """The loss that a call computes: its function, or the class of the object that is called."""
+    made = [v for v in flow(source).values(call.func, 2) if isinstance(v, ast.Call)]
+    return last_name(made[0].func) if made else last_name(call.func)
+
+
+def _in_loss(source: Script, call: ast.Call) -> bool:
+    return any(_OF_CLASSES.match(last_name(p.func)) for p in source.above(call) if isinstance(p, ast.Call))
 
 
 def exchanged(source: Script) -> Finding | None:

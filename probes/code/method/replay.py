@@ -40,11 +40,22 @@ class Batch:
     following: str
     end: str
     action: str | None = None
+    names: tuple[str, ...] = ()
 
 
 def _word(name: str, known: set[str]) -> bool:
     found = set(words(name)) | {name.lower()}
     return bool(found & known)
+
+
+def is_reward(name: str) -> bool:
+    """Whether a name is that of a reward."""
+    return _word(name, _REWARDS)
+
+
+def is_following(name: str) -> bool:
+    """Whether a name is that of the state that follows."""
+    return _word(name, _NEXT)
 
 
 def batches(source: Script) -> Iterator[Batch]:
@@ -66,7 +77,7 @@ def batches(source: Script) -> Iterator[Batch]:
             following = [names[3]]  # in the order that everybody stores: s, a, r, n, d
         if len(rewards) == len(ends) == len(following) == 1 and list(discounted(scope)):
             action = names[1] if _word(bare[names[1]], _ACTIONS) else None
-            yield Batch(node, scope, names[0], rewards[0], following[0], ends[0], action)
+            yield Batch(node, scope, names[0], rewards[0], following[0], ends[0], action, tuple(names))
 
 
 def is_gamma(node: ast.expr) -> bool:
@@ -169,6 +180,8 @@ def future_of_same_state(source: Script) -> Finding | None:
     """`gamma * target(states)`: the discounted value is that of the state itself, not of the next one."""
     mine = flow(source)
     for batch in batches(source):
+        if batch.first == batch.following:
+            continue  # stored in another order
         if any(
             n.id == batch.first and isinstance(n.ctx, ast.Store) and n.lineno > batch.node.lineno
             for n in of(batch.scope, ast.Name)

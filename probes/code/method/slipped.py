@@ -26,6 +26,7 @@ from .decoding import all_pairs_are_right, first_answer_taken
 from .drawn_codes import code_drawn_wrongly, divided_by_itself
 from .groups import edges_not_turned, letter_is_the_blank, shifted_over_groups
 from .masked_words import labels_are_inputs, most_words_masked
+from .memory import changed_in_place, stored_exchanged
 from .noise import (
     last_beta_above_one,
     multiplied_up_wrongly,
@@ -71,6 +72,8 @@ _METHODS = (
     end_on_wrong_side,
     future_of_same_state,
     stored_after_moving_on,
+    stored_exchanged,
+    changed_in_place,
     copied_onto_the_learner,
     copy_is_the_learner,
     copy_never_asked,

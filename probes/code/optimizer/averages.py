@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import all_arguments, keyword, last_name, receiver
@@ -24,6 +25,7 @@ from ..shared.sides import either
 from ..shared.sides import number as number_of
 from ..shared.units import chain, loops_of_step
 from ..shared.uses import brought_and_left, never_run
+from .averages_by_epoch import followed_by_epochs
 from .kept_averages import never_restored, statistics_left
 from .tree_averages import state_field_left, trees_mixed_wrongly
 
@@ -69,6 +71,7 @@ def average_astray(view: View) -> Finding:
             copy_never_updated,
         ),
         *(trees_mixed_wrongly, state_field_left, _one_object),
+        partial(followed_by_epochs, view),
     )
     return first(view, look, "the scripts keep no average of weights by hand")
 

@@ -146,7 +146,12 @@ def _by_keys(source: Script) -> Finding | None:
         resumes = read & {k for k, kind in saved.items() if kind == "optimizer"} or any(
             re.search(r"epoch|step|update|iter", k) for k in read - saved.keys()
         )
-        if "model" not in {saved.get(k) for k in read} or not resumes:
+        kinds = {saved.get(k) for k in read} - {None}
+        if "model" not in kinds and kinds and resumes and any(source.named(function.name)):
+            lost = [k for k, kind in saved.items() if kind == "model" and k not in _strings_read(source)]
+            if lost and not _goes_over(function):
+                return at(source, function, f"resuming leaves out {lost[0]!r}, the weights that are saved")
+        if "model" not in kinds or not resumes:
             continue
         if not any(source.named(function.name)) or _goes_over(function):
             continue

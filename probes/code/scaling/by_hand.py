@@ -37,7 +37,11 @@ def range_by_hand(source: Script, figures: Figures) -> Finding | None:
     """A mean of 0 to 1 that is taken off bytes, or a mean of bytes off pixels of 0 to 1."""
     seen: ast.AST | None = None
     for node, pixels, mean in _standardised(source):
-        known = figures(source, mean)
+        known = [float(mean.value)] if isinstance(mean, ast.Constant) else figures(source, mean)
+        if isinstance(mean, ast.Constant):
+            if _range(source, pixels) == "unit":
+                return at(source, node, f"pixels are 0 to 1 here, and the mean is {known[0]:g}")
+            continue
         if len(known) not in (1, 3) or (len(known) == 1 and not isinstance(mean, (ast.Name, ast.Attribute))):
             continue
         ranges = _range(source, pixels)
@@ -59,8 +63,11 @@ def _standardised(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]
     for node in source.of(ast.BinOp):
         if not isinstance(node.op, (ast.Div, ast.Mult)) or not isinstance(node.left, ast.BinOp):
             continue
-        if isinstance(node.left.op, ast.Sub) and not isinstance(node.left.right, ast.Constant):
-            yield node, node.left.left, node.left.right
+        mean = node.left.right
+        if isinstance(mean, ast.Constant) and not (isinstance(mean.value, (int, float)) and mean.value > 10):
+            continue  # a figure of either range
+        if isinstance(node.left.op, ast.Sub):
+            yield node, node.left.left, mean
 
 
 def _range(source: Script, node: ast.expr, depth: int = _DEPTH) -> str | None:

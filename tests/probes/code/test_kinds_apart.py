@@ -131,3 +131,41 @@ def test_predictions_where_answers_belong() -> None:
         state("script-loss-arguments-swapped", STEP.format("stars, logits", "CrossEntropyLoss()"))
         == "present"
     )
+
+
+TAGS = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+def evaluate(net, rows):
+    return (torch.sigmoid(net(rows)) > 0.5).float()
+loss_fn = {LOSS}
+for x, y in loader:
+    logits = net(x)
+    loss = {CALL}
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "call", "present"),
+    [
+        ("lambda z, y: F.binary_cross_entropy(torch.softmax(z, dim=1), y)", "loss_fn(logits, y)", True),
+        ("nn.BCELoss()", "loss_fn(logits.softmax(dim=-1), y)", True),
+        ("nn.BCELoss()", "loss_fn(F.softmax(logits, dim=1), y)", True),
+        ("nn.BCELoss()", "loss_fn(torch.sigmoid(logits), y)", False),
+        ("nn.BCELoss()", "loss_fn(F.softmax(logits, dim=1)[:, 1], y)", False),
+        ("nn.KLDivLoss()", "loss_fn(F.log_softmax(logits, dim=1), F.softmax(y, dim=1))", False),
+    ],
+)
+def test_labels_that_compete(loss: str, call: str, present: bool) -> None:
+    text = TAGS.replace("{LOSS}", loss).replace("{CALL}", call)
+    assert (state("script-class-loss-on-numbers", text) == "present") is present
+
+
+def test_one_class_of_several_by_a_binary_loss() -> None:
+    """One-hot rows beside a softmax: unusual, and right where nothing says that labels stand together."""
+    text = TAGS.replace("{LOSS}", "nn.BCELoss()").replace("{CALL}", "loss_fn(F.softmax(logits, dim=1), y)")
+    text = text.replace("torch.sigmoid(net(rows)) > 0.5", "net(rows)")
+    assert state("script-class-loss-on-numbers", text) != "present"

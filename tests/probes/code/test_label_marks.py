@@ -396,3 +396,39 @@ val_set = Rows(table[held], names{CUT})
     assert state(told, code.replace("{CUT}", "[::-1]")) != "present"
     rows = code.replace("table[~held], names", "table").replace("table[held], names{CUT}", "table[:99]")
     assert state(told, rows) == "present"
+
+
+SPANS = """
+import torch.nn.functional as F
+from torch.nn.utils.rnn import pad_sequence
+{TAGS}
+PAD_LABEL = {PAD}
+def collate(rows):
+    words = pad_sequence([w for w, _ in rows], batch_first=True, padding_value=0)
+    return words, pad_sequence([t for _, t in rows], batch_first=True, padding_value=PAD_LABEL)
+for words, tags in loader:
+    loss = F.cross_entropy(model(words).flatten(0, 1), tags.flatten(), ignore_index=PAD_LABEL)
+    loss.backward()
+    opt.step()
+"""
+COUNTED = (
+    'TAGS = ["O"] + [f"{p}-{s}" for s in KINDS for p in "BI"]\nNUMBER = {t: i for i, t in enumerate(TAGS)}'
+)
+WRITTEN = 'NUMBER = {"O": 0, "B-PER": 1, "I-PER": 2}'
+
+
+@pytest.mark.parametrize(
+    ("tags", "pad", "present"),
+    [
+        (COUNTED, "0", True),
+        (WRITTEN, "0", True),
+        (COUNTED, "-100", False),
+        (COUNTED.replace('["O"]', '["<pad>", "O"]'), "0", False),
+        (COUNTED.replace("enumerate(TAGS)", "enumerate(TAGS, 1)"), "0", False),
+        ('NUMBER = {"PAD": 0, "O": 1, "B-PER": 2}', "0", False),
+        ('OPTIONS = ["O", "C"]\nNUMBER = {t: i for i, t in enumerate(OPTIONS)}', "0", False),
+    ],
+)
+def test_the_tag_outside_of_spans_is_left_out(tags: str, pad: str, present: bool) -> None:
+    text = SPANS.replace("{TAGS}", tags).replace("{PAD}", pad)
+    assert (state(COUNTS, text) == "present") is present

@@ -117,3 +117,28 @@ def operations(c, training):
 def test_steps_that_are_added_up_and_figures_of_a_dataclass(mean: str, scale: str, fires: bool) -> None:
     text = STEPS.replace("{MEAN}", mean).replace("{SCALE}", scale)
     assert (state(SYMPTOM, text) == "present") is fires
+
+
+FIGURES = """
+import numpy as np
+import torch
+def load(images):
+    x = torch.tensor(np.stack(images), dtype=torch.float32).unsqueeze(1){DIVIDE}
+    x = (x - {MEAN}) / {STD}
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("divide", "mean", "deviation", "present"),
+    [
+        (" / 255", "123.7", "58.4", True),
+        (" / 255.0", "127.5", "127.5", True),
+        ("", "123.7", "58.4", False),
+        (" / 255", "0.17", "0.2", False),
+        (" / 16", "12.0", "3.0", False),
+    ],
+)
+def test_figures_that_stand_in_the_line(divide: str, mean: str, deviation: str, present: bool) -> None:
+    text = FIGURES.replace("{DIVIDE}", divide).replace("{MEAN}", mean).replace("{STD}", deviation)
+    assert (state(SYMPTOM, text) == "present") is present

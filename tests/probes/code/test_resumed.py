@@ -207,3 +207,44 @@ def main(net, loader, epochs, resume):
 )
 def test_what_the_client_of_an_engine_keeps(read: str, wrong: bool) -> None:
     assert (state(RESUME, CLIENT.replace("{READ}", read)) == "present") is wrong
+
+
+QUEUED = """
+import copy
+import torch
+from pathlib import Path
+def run(cfg):
+    net = make(cfg)
+    slow = copy.deepcopy(net)
+    opt = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+    sched = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 9)
+    first = 0
+    if Path("last.pt").exists():
+        saved = torch.load("last.pt")
+        {GIVEN}
+        first = saved["epoch"] + 1
+    for epoch in range(first, 9):
+        for x, y in loader:
+            opt.zero_grad(); net(x).sum().backward(); opt.step()
+        sched.step()
+        torch.save({"net": net.state_dict(), "{KEY}": slow.state_dict(), "opt": opt.state_dict(), "sched": sched.state_dict(), "epoch": epoch}, "last.pt")
+run(load_config())
+"""
+ALL = """net.load_state_dict(saved["net"])
+        ema.load_state_dict(saved["ema"])
+        opt.load_state_dict(saved["opt"])
+        sched.load_state_dict(saved["sched"])"""
+
+
+@pytest.mark.parametrize(
+    ("given", "present"),
+    [
+        (ALL, False),
+        ('ema.load_state_dict(saved["ema"])', True),
+        ('opt.load_state_dict(saved["opt"])\n        sched.load_state_dict(saved["sched"])', True),
+    ],
+)
+def test_the_weights_are_left_where_they_are(given: str, present: bool) -> None:
+    """The average, or the optimizer, is given back, and the network begins anew."""
+    text = QUEUED.replace("{GIVEN}", given).replace("slow", "ema").replace("{KEY}", "ema")
+    assert (state(RESUME, text) == "present") is present
