@@ -37,11 +37,11 @@ def range_by_hand(source: Script, figures: Figures) -> Finding | None:
     """A mean of 0 to 1 that is taken off bytes, or a mean of bytes off pixels of 0 to 1."""
     seen: ast.AST | None = None
     for node, pixels, mean in _standardised(source):
-        known = [float(mean.value)] if isinstance(mean, ast.Constant) else figures(source, mean)
         if isinstance(mean, ast.Constant):
             if _range(source, pixels) == "unit":
-                return at(source, node, f"pixels are 0 to 1 here, and the mean is {known[0]:g}")
+                return at(source, node, f"pixels are 0 to 1 here, and the mean is {mean.value}")
             continue
+        known = figures(source, mean)
         if len(known) not in (1, 3) or (len(known) == 1 and not isinstance(mean, (ast.Name, ast.Attribute))):
             continue
         ranges = _range(source, pixels)
