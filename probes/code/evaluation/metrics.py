@@ -73,6 +73,7 @@ from .reduced import PUT_TOGETHER, put_together, scoring_functions, shared_for_s
 from .rows_apart import filtered_apart, scored_in_another_order
 from .said_test import answers_of_other_rows, scored_against_itself, test_of_other_rows
 from .scores_misread import scores_misread
+from .squashed import squashed_twice
 from .tensor_sums import (
     COUNTERS,
     anew_in_each_batch,
@@ -177,6 +178,7 @@ def metric_miscounts(view: View) -> Finding:
             told_at(turned_back_otherwise),
             figures_exchanged,
             played_at_random,
+            squashed_twice,
             meters_go_on,
             test_of_other_rows,
             answers_of_other_rows,

@@ -26,6 +26,9 @@ _CONTROL = re.compile(
 _TRUTH = re.compile(rf"{TARGET_WORDS.pattern}|(?:^|_)(?:gold|golds|truths?|trues?|refs?)(?:_|$)")
 
 
+_TAGS = re.compile(r"(?:^|_)tags?(?:_|$)")
+
+
 @dataclass(frozen=True)
 class _Group:
     """Names whose rows belong together: from which line, in which scope, by what they are known."""
@@ -76,7 +79,10 @@ def _reordered(source: Script, group: _Group) -> Finding | None:
             others = group.names - {name}
             if _turned_too(source, group, others, name, order, node):
                 continue
-            if (partner := _used_together(group, name, others, node)) is not None:
+            partner = _used_together(group, name, others, node) or _handed_on(
+                source, group, name, others, node
+            )
+            if partner is not None:
                 return at(source, node, f"`{name}` is put into another order, and `{partner}` is not")
     return None
 
@@ -90,7 +96,7 @@ def _groups(source: Script) -> Iterator[_Group]:
         target = node.targets[0]
         if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Call):
             names = frozenset(unparse(e) for e in target.elts if isinstance(e, (ast.Name, ast.Attribute)))
-            labels = {n for n in names if TARGET_WORDS.search(n.lower())}
+            labels = {n for n in names if TARGET_WORDS.search(n.lower()) or _TAGS.search(n.lower())}
             if labels and len(labels) < len(names) == len(target.elts):
                 yield _Group(names, node.lineno, around)
     scopes: list[ast.AST] = [source.tree, *source.of(ast.FunctionDef)]
@@ -214,6 +220,29 @@ def _used_together(group: _Group, name: str, others: frozenset[str], node: ast.s
         labels = [o for o in sorted(others) if o in read and (_TRUTH.search(o) or _TRUTH.search(name))]
         if handed and name in read and labels:
             return labels[0]
+    return None
+
+
+def _handed_on(
+    source: Script, group: _Group, name: str, others: frozenset[str], node: ast.stmt
+) -> str | None:
+    """A label that is handed to a function of the program beside the name, which takes both by one index."""
+    for call in of(group.scope, ast.Call):
+        given = [unparse(a) for a in call.args]
+        if call.lineno <= node.lineno or name not in given:
+            continue
+        for function in flow(source).called(call):
+            names = [a.arg for a in function.args.args if a.arg not in ("self", "cls")]
+            taken = dict(zip(given, names, strict=False))
+            cuts: dict[str, set[str]] = {}
+            for sub in of(function, ast.Subscript):
+                cuts.setdefault(unparse(sub.value), set()).add(unparse(sub.slice))
+            loops = {unparse(c.iter): unparse(c.target) for c in of(function, ast.comprehension)}
+            for other in sorted(others & taken.keys()):
+                mine, theirs = cuts.get(taken[name], set()), cuts.get(taken[other], set())
+                by_one = mine & theirs or any(loops.get(t) in mine for t in theirs)
+                if by_one and any(w.search(n) for w in (_TRUTH, _TAGS) for n in (other, name)):
+                    return other
     return None
 
 
