@@ -177,6 +177,29 @@ def best_turned_round(view: View) -> Finding:
     return _turned_round(view, stopping=False)
 
 
+# Values from which on little of a picture is left as it was, by the names of Ultralytics and its kin
+_EXTREMES = {"translate": 0.7, "shear": 25.0, "perspective": 0.001, "mixup": 0.9, "hsv_h": 0.3, "hsv_v": 0.85}
+_EXTREMES |= {"copy_paste": 0.9, "cutmix": 0.9, "degrees": 90.0, "scale": 0.85}
+
+
+@probe()
+def augmentation_extreme(view: View, least: int = 4) -> Finding:
+    """`least` kinds of random change of pictures are each set to where little of one stays as it was."""
+    told = {}
+    for setting in view.run.raw_settings:
+        name, value = names.last_part(setting.key), names.number(setting.value)
+        if name in _EXTREMES and value is not None:
+            told.setdefault(name, (setting, value))
+    if len(told) < least:
+        return unknown("no configuration names several random changes of pictures")
+    far = {name: s for name, (s, value) in told.items() if abs(value) >= _EXTREMES[name]}
+    words = ", ".join(f"{s.key} = {s.value}" for s in far.values()) or "none of them is extreme"
+    if len(far) < least:
+        return absent(words, value=len(far), threshold=least)
+    where = tuple(Place(s.file, s.line) for s in far.values())
+    return present(words, value=len(far), threshold=least, where=where)
+
+
 @probe()
 def labels_beyond_cosine(view: View) -> Finding:
     """A loss that compares labels with cosines, which end at 1, gets labels above that."""

@@ -11,10 +11,11 @@ from ...engine.model import Place, State
 from ..config.optimisation import warmup_absent
 from ..config.precision import pure_bf16_weights
 from ..config.values import number_of, value_of
-from ..registry import Finding, View, absent, present, unknown
+from ..registry import Finding, View, absent, place, present, unknown
 from ..run import Run
 from . import situation
 from .judging import probe, see
+from .metrics import finite
 from .shapes import shape
 from .stuck import at_token_frequencies
 
@@ -77,6 +78,35 @@ def raw_columns(view: View, nats: float = 3.0) -> Finding:
     if first < least:
         return absent(words, where=where, **rest)
     return present(words, where=(*where, *see(curve, 0)["where"]), **rest)
+
+
+@probe()
+def answers_near_nothing(view: View, points: int = 5, units: float = 50.0) -> Finding:
+    """The relative error stays that of answering zero while the loss, in units of the target, is large.
+
+    Who answers zero has a MAPE of 1 and a symmetric one of 2. A network's answers begin near zero, and by
+    steps of usual size they never come to targets of thousands or millions.
+    """
+    run = view.run
+    series = run.series.get("eval/mape") or run.series.get("train/mape")
+    held = run.series.get("eval/loss") or run.series.get("train/loss")
+    if series is None or held is None:
+        return unknown("no relative error is logged beside a loss")
+    values, losses = finite(series), finite(held)
+    if len(values) < points or len(losses) < points:
+        return unknown(f"fewer than {points} relative errors")
+    both = 2.0 if "smape" in series.raw.lower().replace("_", "") else 1.0
+    shares = values / 100 if float(np.median(values)) > 2 * both else values
+    end, loss = float(np.median(shares[-max(2, len(shares) // 5) :])), float(np.median(losses[-points:]))
+    words = f"{series.raw} ends at {end:.3g}, where answers of zero have {both:g}; {held.name} is {loss:.4g}"
+    rest: dict[str, Any] = {
+        "value": round(end, 4),
+        "threshold": 0.85 * both,
+        "series": (series.name, held.name),
+    }
+    if 0.85 * both <= end <= 1.02 * both and float(np.max(shares)) <= 1.05 * both and loss >= units:
+        return present(words, where=(place(series, len(series) - 1),), **rest)
+    return absent(words, **rest)
 
 
 @probe("train/loss", "config:precision")

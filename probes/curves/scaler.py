@@ -375,9 +375,15 @@ def loss_scale_at_floor(view: View, share: float = 0.1, floor: float = 1.0) -> F
         return unknown(f"the log begins with a loss scale of {highest:g}, after its fall")
     if not trace.dynamic or highest <= 2 * limit:
         return absent(f"the loss scale is not dynamic ({float(np.max(trace.values)):g})", series=trace.series)
-    if part >= share and np.sum(low) >= 2:
+    if part >= share and np.sum(low) >= 2 and not _climbs(trace):
         return _scale_finding(trace, int(np.argmax(low)), words, part, share)
     return absent(words, value=round(part, 4), threshold=share, series=trace.series)
+
+
+def _climbs(trace: Scale) -> bool:
+    """Whether the scale begins at 2 or less, as that of icefall at 1, and has come to four times as much."""
+    first, late = float(trace.values[0]), trace.values[-max(1, len(trace.values) // 5) :]
+    return trace.from_the_start and first <= 2 and float(np.median(late)) >= 4 * first
 
 
 @probe()
@@ -390,7 +396,7 @@ def loss_scale_below(view: View, limit: float = 1.0) -> Finding:
     least = float(np.min(trace.values))
     if trace.dynamic and float(np.max(trace.values)) < limit and not trace.from_the_start:
         low = trace.values < limit  # the log begins after the fall
-    if np.any(low):
+    if np.any(low) and not _climbs(trace):
         at = int(np.argmax(low))
         return _scale_finding(
             trace, at, f"the loss scale falls below {limit:g}, to {least:.3g}", least, limit

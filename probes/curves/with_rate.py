@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..registry import Finding, View, absent, present, probe, unknown
+from ..registry import Finding, View, absent, place, present, probe, unknown
 from ..run import Floats, Run, Series
 from . import situation, stats
 from .judging import on_loss, see
 from .learning_rate import curve as rate_curve
+from .metrics import finite
 from .shapes import Shape, rises_for_good, shape
 
 _STILL = 0.95  # of its peak: below this the rate is still on its way up
@@ -136,6 +137,8 @@ def one_class_by_f1(view: View, share: float = 0.6, low: float = 0.5) -> Finding
         hits = view.run.series.get(name)
         if right is not None and hits is not None and (found := _never_found(right, hits)) is not None:
             return found
+    if right is not None and (found := _never_by_all(view.run, right)) is not None:
+        return found
     if right is None or mean is None:
         return unknown("accuracy and F1 of evaluation data are not both logged")
     both = _together(right, mean)
@@ -162,6 +165,59 @@ def one_class_by_f1(view: View, share: float = 0.6, low: float = 0.5) -> Finding
         )
         return present(words, step=float(last[0, 0]), **seen)
     return absent(f"F1 ends at {end:.3g} with an accuracy of {both[-1, 1]:.3g}", **seen)
+
+
+@probe()
+def one_class_found(view: View, low: float = 0.03, high: float = 0.7, least: int = 4) -> Finding:
+    """Of the scores of single classes one is above `high`, and no other ever comes to `low`.
+
+    The background is most of a picture: who finds nothing else has nearly all of its points right.
+    """
+    run = view.run
+    kinds = ("iou", "dice", "recall", "f1")
+    scores: dict[str, dict[str, Series]] = {}
+    for name, series in run.series.items():
+        split, _, rest = name.partition("/")
+        kind, _, single = rest.partition("/")
+        if split in ("eval", "test") and kind in kinds and single and len(finite(series)) >= least:
+            scores.setdefault(f"{split}/{kind}", {})[single] = series
+    told = next(((n, s) for n, s in scores.items() if len(s) >= 2), None)
+    if told is None:
+        return unknown("no scores of several single classes were logged")
+    loss = shape(run.series["train/loss"]) if "train/loss" in run.series else None
+    if loss is None or (loss.positive and loss.progress < 0.3):
+        return unknown("training has not come far enough to find a rare class")
+    name, each = told
+    best = max(each, key=lambda k: float(finite(each[k])[-1]))
+    others = [float(np.max(finite(s))) for k, s in each.items() if k != best]
+    top = float(np.median(finite(each[best])[-least:]))
+    words = (
+        f"{name} of class {best} is {top:.3g}; the best of the other {len(others)} comes to {max(others):.3g}"
+    )
+    seen: dict[str, Any] = {"value": round(max(others), 4), "threshold": low, "series": (each[best].name,)}
+    if top >= high and max(others) < low:
+        return present(words, where=(place(each[best], len(each[best]) - 1),), **seen)
+    return absent(words, **seen)
+
+
+def _never_by_all(run: Run, right: Series, rare: float = 0.15, least: int = 3) -> Finding | None:
+    """Two or more of precision, recall, F1 and correlation are zero at every evaluation, few as they are."""
+    scores = [run.series.get(f"eval/{n}") for n in ("precision", "recall", "f1", "correlation")]
+    never = [s for s in scores if s is not None and len(finite(s)) >= least and not np.any(finite(s))]
+    values = finite(right)
+    if len(never) < 2 or len(values) < least or not 1 - rare <= float(np.min(values)) < 1:
+        return None
+    if float(np.ptp(values)) > 0.002:
+        return None
+    named = ", ".join(s.raw for s in never)
+    words = f"{named} are 0 at all {len(values)} evaluations, and accuracy is {values[-1]:.4g}"
+    return present(
+        f"{words}: the rarer class is never answered",
+        value=0.0,
+        threshold=rare,
+        step=float(right.steps[0]),
+        series=(right.name, *(s.name for s in never)),
+    )
 
 
 def _never_found(right: Series, recall: Series, rare: float = 0.15) -> Finding | None:

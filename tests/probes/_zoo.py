@@ -887,6 +887,30 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "raw-columns-far-above-guess",
     )
     add(
+        "nothing but the background",
+        run(
+            [
+                series("train/loss", noisy(rng, decay(n)), steps(n, 1)),
+                series("eval/iou/0", np.full(8, 0.972)),
+                series("eval/iou/1", np.zeros(8)),
+                series("eval/iou/2", np.full(8, 0.004)),
+            ]
+        ),
+        "one-class-found",
+        "per-class-metric-uneven",
+    )
+    add(
+        "targets in raw units",
+        run(
+            [
+                series("train/loss", noisy(rng, decay(n, 4.1e5, 3.7e5)), steps(n, 1)),
+                series("eval/loss", np.linspace(4.1e5, 3.7e5, 12)),
+                series("eval/mape", np.linspace(1.93, 1.82, 12), raw="val_SMAPE"),
+            ]
+        ),
+        "answers-near-nothing",
+    )
+    add(
         "no label counts",
         run(
             [

@@ -67,6 +67,12 @@ def _dice_of_classes(match: re.Match[bytes]) -> bytes:
     return b"eval dice: %.6g " % (sum(known) / len(known)) + (each if len(scores) > 1 else b"")
 
 
+def _overlaps_of_classes(match: re.Match[bytes]) -> bytes:
+    """torchvision's list of overlaps in percent, the background's first; their mean has its own line."""
+    scores = [float(v) for v in re.findall(rb"[\d.]+", match.group(1))]
+    return b" ".join(b"eval_iou_class_%d: %.6g" % (i, v / 100) for i, v in enumerate(scores))
+
+
 _TENSOR = rb"Tensor\(shape=\[\], dtype=%s, value= {0,2}([^(),\s]{1,24})\)"
 _LIST = rb"\[(" + _N + rb"(?:,[ \t]*" + _N + rb")*)\]"
 _KNOWN = (
@@ -113,6 +119,8 @@ _KNOWN = (
     ),
     _known(b" : L.r. ", rb" : L\.r\. (?=\d)", rb" : lr: "),
     _known(b"pseudo dice", rb"\bPseudo dice:? \[([^\]\n]{1,2000})\]", _dice_of_classes),
+    # torchvision's references of segmentation
+    _known(b"iou: ['", rb"^[ \t]*IoU: \[((?:'[\d.]{1,8}'(?:, )?){2,400})\]", _overlaps_of_classes),
     # AutoGluon scores each model that it fits; errors have a minus before their name
     _known(
         b" = validation score",

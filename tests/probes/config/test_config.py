@@ -105,6 +105,16 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {},
     ),
     ("normalization-off", "unknown", {"mean": [0.0] * 3, "std": [1.0] * 3, "norm_type": "none"}, {}),
+    (
+        "augmentation-extreme",
+        "present",
+        {"degrees": 180.0, "translate": 0.9, "shear": 45.0, "mixup": 1.0, "scale": 0.9},
+        {},
+    ),
+    # pictures from above may be turned at will; the recipe of Ultralytics for large models
+    ("augmentation-extreme", "absent", {"degrees": 180.0, "translate": 0.1, "shear": 0.0, "mixup": 0.15}, {}),
+    ("augmentation-extreme", "absent", {"translate": 0.1, "scale": 0.9, "mixup": 0.1, "copy_paste": 0.1}, {}),
+    ("augmentation-extreme", "unknown", {"degrees": 180.0}, {}),
     ("labels-beyond-cosine", "present", {"loss": "CosineSimilarityLoss", "train_labels.max": 5.0}, {}),
     ("labels-beyond-cosine", "absent", {"loss": "CosineSimilarityLoss", "train_labels.max": 1.0}, {}),
     ("labels-beyond-cosine", "unknown", {"loss": "CoSENTLoss", "train_labels.max": 5.0}, {}),

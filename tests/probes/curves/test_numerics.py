@@ -186,6 +186,16 @@ def test_the_floor_must_have_been_fallen_to() -> None:
     assert zoo.state(run(), "loss-scale-at-floor") is UNKNOWN
 
 
+@pytest.mark.parametrize(("late", "expected"), [(8.0, ABSENT), (2.0**-10, PRESENT)])
+def test_a_scale_that_begins_at_one(late: float, expected: State) -> None:
+    """The scaler of icefall begins at 1 and climbs; below it lies what falls from there for good."""
+    scales = np.concatenate([np.tile([1.0, 0.5], 10), np.full(20, min(2.0, late)), np.full(40, late)])
+    made = run([series("loss_scale", scales)])
+
+    assert zoo.state(made, "loss-scale-below-one") is expected
+    assert zoo.state(made, "loss-scale-at-floor") is expected
+
+
 def test_the_log_can_say_that_the_floor_is_reached() -> None:
     """DeepSpeed's and fairseq's line about the minimum is enough."""
     said = Event("scale-at-minimum", "log.txt", 40, 100.0, text="Current loss scale already at minimum")

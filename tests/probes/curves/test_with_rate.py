@@ -10,6 +10,7 @@ from traindoctor.probes.registry import Finding, View
 from traindoctor.probes.run import Run
 
 from .._build import run, series
+from .._read import reading
 
 RATE = [0.5, 1.0, 0.8, 0.4, 0.1]
 AT = [500, 1000, 1500, 2000, 2500]
@@ -142,3 +143,22 @@ def test_a_mean_over_the_end_of_the_last_epoch_makes_no_pattern() -> None:
 def test_a_rate_below_zero_is_not_small(rate: float, expected: str) -> None:
     settings = {"learning_rate": rate, "optimizer": "adam"}
     assert state(rate_size.lr_small(View(run(settings=settings)), adam=5e-5, sgd=5e-4)) == expected
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "scores", "expected"),
+    [
+        ([0.96] * 3, {"f1": [0.0] * 3, "recall": [0.0] * 3}, "present"),
+        ([0.93, 0.931, 0.93], {"f1": [0.0] * 3, "precision": [0.0] * 3}, "present"),
+        ([0.96] * 3, {"f1": [0.0, 0.2, 0.3], "recall": [0.0, 0.1, 0.2]}, "absent"),
+        ([0.5] * 3, {"f1": [0.0] * 3, "recall": [0.0] * 3}, "absent"),
+        ([0.96] * 2, {"f1": [0.0] * 2, "recall": [0.0] * 2}, "absent"),
+        ([0.96] * 3, {"f1": [0.0] * 3}, "absent"),
+    ],
+)
+def test_a_rare_class_that_few_evaluations_never_find(
+    accuracy: list[float], scores: dict[str, list[float]], expected: str
+) -> None:
+    """Fine-tuning of three epochs evaluates three times: two scores that are zero each time tell as much."""
+    made = [series("eval/accuracy", accuracy), *(series(f"eval/{k}", v) for k, v in scores.items())]
+    assert reading("metrics", "one-class-by-f1", run(made)).state == expected

@@ -593,6 +593,22 @@ def test_the_models_that_autogluon_fits(tmp_path: Path) -> None:
     assert "eval/rmse" not in names(read(tmp_path, errors))
 
 
+def test_the_overlaps_of_torchvisions_classes(tmp_path: Path) -> None:
+    """The first of a list is that of the background, and not the mean."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"Epoch: [{i}]  [ 0/20]  lr: 0.01  loss: {falling(i):.4f} ({falling(i):.4f})\nglobal correct: 97.2\n"
+                f"average row correct: ['99.9', '0.0']\nIoU: ['97.2', '0.0']\nmean IoU: 48.6"
+            )
+        ),
+    )
+
+    assert points(content, "eval/iou")[-1][1] == pytest.approx(48.6)
+    assert (points(content, "eval/iou/0")[-1][1], points(content, "eval/iou/1")[-1][1]) == (0.972, 0.0)
+
+
 TURNED = """         count     mean      std   min   25%   50%   75%    max
 age     3000.0    49.19    18.01  18.0  34.0  50.0  65.0   79.0
 income  3000.0 49889.45 {:8.2f} 3006.0 20761.0 35244.0 62601.0 491766.0
