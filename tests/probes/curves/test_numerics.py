@@ -193,7 +193,7 @@ def test_a_scale_that_begins_at_one(late: float, expected: State) -> None:
     made = run([series("loss_scale", scales)])
 
     assert zoo.state(made, "loss-scale-below-one") is expected
-    assert zoo.state(made, "loss-scale-at-floor") is expected
+    assert zoo.state(made, "loss-scale-at-floor") is ABSENT
 
 
 def test_the_log_can_say_that_the_floor_is_reached() -> None:
