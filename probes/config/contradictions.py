@@ -185,7 +185,7 @@ _EXTREMES |= {"copy_paste": 0.9, "cutmix": 0.9, "degrees": 90.0, "scale": 0.85}
 @probe()
 def augmentation_extreme(view: View, least: int = 4) -> Finding:
     """`least` kinds of random change of pictures are each set to where little of one stays as it was."""
-    told = {}
+    told: dict[str, tuple[Setting, float]] = {}
     for setting in view.run.raw_settings:
         name, value = names.last_part(setting.key), names.number(setting.value)
         if name in _EXTREMES and value is not None:
