@@ -117,6 +117,40 @@ def lr_decays_early(view: View, within: float, level: float, points: int = 8) ->
 
 
 @probe(CURVE)
+def lr_lowered_hastily(
+    view: View, least: int = 5, gap: float = 2.0, factor: float = 0.62, soon: float = 0.25, left: float = 0.05
+) -> Finding:
+    """From the first quarter on the rate comes down to `factor` or less again and again, `gap` epochs apart.
+
+    So does a schedule on a plateau without patience. Recipes that halve the rate each epoch begin with that
+    later, and one that lowers it by a few percent an epoch is slow.
+    """
+    lr = curve(view.run)
+    if lr is None or len(lr.values) < 2 * least:
+        return unknown("too few points of the learning rate are logged")
+    epochs = lr.series.epochs[lr.index] if lr.series.epochs is not None else None
+    if epochs is None and lr.series.unit == "epoch":
+        epochs = lr.steps
+    if epochs is None or not np.all(np.isfinite(epochs)) or epochs[-1] - epochs[0] < 8:
+        return unknown("the learning rate is not told by epochs, or of few of them")
+    down = np.flatnonzero((lr.values[1:] <= factor * lr.values[:-1]) & (lr.values[1:] > 0)) + 1
+    if len(down) < least:
+        return absent(
+            f"the learning rate comes down clearly {len(down)} times", value=len(down), threshold=least
+        )
+    span = float(epochs[-1] - epochs[0])
+    begins, apart = float(epochs[down[0]] - epochs[0]) / span, float(np.median(np.diff(epochs[down])))
+    half = float(lr.values[int(np.searchsorted(epochs, epochs[0] + span / 2))]) / lr.peak
+    words = (
+        f"the learning rate is lowered to {factor:g} of it or less {len(down)} times, {apart:g} epochs apart,"
+        f" first after {begins:.0%} of the run; {half:.2g} of its peak is left at half of the run"
+    )
+    rest = seen_at(lr, int(down[0]), value=apart, threshold=gap, step=float(lr.steps[down[0]]))
+    hasty = apart <= gap and begins <= soon and half <= left
+    return present(words, **rest) if hasty else absent(words, **rest)
+
+
+@probe(CURVE)
 def lr_never_decays(view: View, points: int = 5, least_share: float = 0.3) -> Finding:
     """A schedule that decays is configured; the curve, warm-up aside, is flat."""
     run = view.run

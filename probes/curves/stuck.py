@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -61,14 +62,15 @@ def at_token_frequencies(run: Run, curve: Shape, gained: float = 0.01) -> Findin
     The loss passes this level within the warm-up where anything of the context gets through. It has to stand
     there, with less than `gained` of it won in the second half, for 200 steps at the full learning rate.
     """
-    end = curve.end.value
-    words = f"{curve.name} goes from {curve.start.value:.4g} to {end:.4g}"
-    first = float(curve.y[0])
+    unit = math.log(2) if run.facts.get("loss_base") == 2 else 1.0  # fairseq tells bits
+    end, first = unit * curve.end.value, unit * float(curve.y[0])
+    told = " nats" if unit < 1 else ""
+    words = f"{curve.name} goes from {unit * curve.start.value:.4g} to {end:.4g}{told}"
     if end < _UNIGRAM[0] or end > _UNIGRAM[1] or not _BEGINS[0] <= first <= _BEGINS[1]:
         return absent(words, value=end, threshold=_UNIGRAM[1], series=(curve.name,))
     if not tells_tokens(run):
         return unknown(f"{words}, and the run is not known to predict tokens")
-    there = curve.sy <= end * (1 + gained) + 2 * curve.end.error
+    there = curve.sy <= curve.end.value * (1 + gained) + 2 * curve.end.error
     since = float(curve.sx[int(np.argmax(there))])
     rate = run.series.get("learning_rate")
     if rate is not None and len(rate.steps):
@@ -85,7 +87,7 @@ def at_token_frequencies(run: Run, curve: Shape, gained: float = 0.01) -> Findin
     if half < 10:
         return unknown(f"{words}: too few points tell whether it stands")
     won = float(np.median(late[:half]) - np.median(late[half:]))
-    if won > gained * end:
+    if won > gained * curve.end.value:
         return absent(f"{words}, and still gained {won:.3g}", value=won, series=(curve.name,))
     return present(
         f"{words}, what single tokens cost, and has stood there since about step {start:g}",

@@ -855,6 +855,19 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "loss-at-token-frequencies",
         without=("loss-diverges",),
     )
+    bits = noisy(rng, np.concatenate([words, np.full(900, 7.4)]) / np.log(2), 0.004)
+    add(
+        "a transformer without warm-up, in bits",
+        run(
+            [series("train/loss", bits)],
+            {"vocab_size": 50000, "model.arch": "transformer", "warmup_updates": 0, "warmup_steps": 0},
+            facts={"loss_base": 2},
+            info=RunInfo("run", context={"inputs": "tokens"}),
+        ),
+        "stuck-without-warmup",
+        "loss-at-token-frequencies",
+        without=("loss-diverges",),
+    )
     add(
         "a transformer without warm-up",
         run(

@@ -288,6 +288,9 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-large", "present", broken_at(1, {"optimizer": "sgd"}, SLIGHTLY * 100)),
     ("loss-not-finite-at-usual-rate", "unknown", broken_at(N, {"optimizer": "adam"})),
     ("loss-not-finite-at-usual-rate", "unknown", run([series("train/loss", [math.nan] * 5)])),
+    ("lr-lowered-hastily", "present", made(0.05 * 0.5 ** T[:30], unit="epoch", steps=T[:30])),
+    ("lr-lowered-hastily", "absent", made(0.05 * 0.5 ** (T[:90] // 30), unit="epoch", steps=T[:90])),
+    ("lr-lowered-hastily", "unknown", made(0.05 * 0.5 ** T[:30])),
     ("lr-starts-at-peak", "present", made(COSINE)),
     ("lr-starts-at-peak", "present", made(CONSTANT)),
     ("lr-starts-at-peak", "absent", made(warm(COSINE))),
@@ -459,3 +462,39 @@ def test_a_rate_of_one_that_is_a_factor(optimizer: str, value: float, found: boo
     made = run([], {"optimizer": optimizer, "learning_rate": value})
 
     assert ("lr-very-large" in present("learning_rate", made)) is found
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ([0.1, 0.1, *(0.05 * 0.5 ** (k // 2) for k in range(28))], "present"),  # patience of zero
+        ([0.05 * 0.1**k for k in range(20)], "present"),  # a step in each epoch
+        ([20.0] * 5 + [20 * 0.5 ** (k + 1) for k in range(8)], "absent"),  # halved each epoch, later
+        ([0.1] * 18 + [0.1 * 0.5 ** (k + 1) for k in range(8)], "absent"),  # newbob: once nothing gets better
+        ([0.7**k for k in range(20)], "absent"),  # PyTorch's example for MNIST
+        ([0.1 * 0.1 ** (k // 30) for k in range(90)], "absent"),
+        ([0.1] * 4, "unknown"),
+    ],
+)
+def test_a_rate_that_is_lowered_in_haste(rates: list[float], expected: str) -> None:
+    """Few epochs lie between one lowering and the next, from the beginning on."""
+    at = np.arange(1, len(rates) + 1)
+    made = run([series("learning_rate", rates, at, unit="epoch")])
+    assert reading("learning_rate", "lr-lowered-hastily", made).state == expected
+    by_step = run([series("learning_rate", rates, at * 100, epochs=at.astype(float))])
+    assert reading("learning_rate", "lr-lowered-hastily", by_step).state == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"), [(0.1, "present"), (0.39, "present"), (0.6, "absent"), (1.0, "absent")]
+)
+def test_a_cosine_that_keeps_a_tenth(share: float, expected: str) -> None:
+    """Language models keep a tenth of the peak; where it is reached early most of the run trains with it."""
+    part = np.minimum(T / (share * N), 1.0)
+    rates = 1e-4 + 9e-4 * 0.5 * (1 + np.cos(np.pi * part))
+    found = reading(
+        "learning_rate",
+        "lr-decays-too-early",
+        written({"lr_scheduler": "cosine"}, [series("learning_rate", rates)]),
+    )
+    assert found.state == expected
