@@ -91,6 +91,32 @@ def stands_still(view: View, progress: float, points: int = 3) -> Finding:
 
 
 @probe("eval/loss", "train/loss")
+def follows_slowly(view: View, progress: float, most: float, apart: float, points: int = 6) -> Finding:
+    """Each evaluation loses a little less than the one before, `most` in all, while training learns.
+
+    The training loss falls by `progress` and ends `apart` times below. Other inputs or labels in evaluation
+    make a loss that jumps or rises with what is learned; weights that follow those that train do neither.
+    """
+    values = finite(view.run.series["eval/loss"])
+    if len(values) < points:
+        return unknown(f"{points} evaluations are needed, {len(values)} were logged")
+    learning = _learns(view.run, progress)
+    if isinstance(learning, str):
+        return unknown(learning)
+    moved = float(values[0] - values[-1]) / max(abs(float(values[0])), 1e-12)
+    words = f"eval/loss creeps from {values[0]:.4g} to {values[-1]:.4g} over {len(values)} evaluations"
+    rest: dict[str, Any] = {"value": moved, "threshold": most, "series": ("eval/loss", "train/loss")}
+    if not 1e-6 < moved <= most or not np.all(np.diff(values) < 0):
+        return absent(f"eval/loss goes from {values[0]:.4g} to {values[-1]:.4g}", **rest)
+    end = float(np.median(learning.y[-5:]))
+    late = learning.y[max(2, learning.count // 10) :]
+    if float(values[-1]) < apart * end or end <= 0 or _stays(late):
+        return absent(f"{words}, and the training loss is not far below", **rest)
+    words += f", while the training loss falls by {learning.progress:.0%} to {end:.4g}"
+    return found(words, where=last_place(view.run.series["eval/loss"]), **rest)
+
+
+@probe("eval/loss", "train/loss")
 def scores_nothing(view: View, points: int = 3) -> Finding:
     """Loss and metrics of every evaluation are exactly zero, and the training loss is not.
 

@@ -57,6 +57,23 @@ def test_an_evaluation_of_nothing(loss: Any, score: Any, expected: str) -> None:
     assert state("eval-stands-still", train, held("eval/loss", [0.0] * 6)) == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("loss", "training", "expected"),
+    [
+        ([28.8, 28.6, 28.5, 28.4, 28.3, 28.2], FALLING, "present"),
+        ([8.8, 8.7, 8.5, 8.4, 8.3, 8.2], FALLING, "present"),
+        ([8.2, 8.3, 8.4, 8.5, 8.7, 8.8], FALLING, "absent"),
+        ([8.8, 8.7, 8.9, 8.5, 8.8, 8.7], FALLING, "absent"),
+        ([1.82, 1.5, 1.2, 1.0, 0.9, 0.8], FALLING, "absent"),
+        ([0.32, 0.318, 0.316, 0.313, 0.312, 0.311], FALLING, "absent"),
+        ([8.8, 8.7, 8.5], FALLING, "unknown"),
+        ([2.31, 2.30, 2.29, 2.28, 2.27, 2.26], np.linspace(2.31, 2.2, 60), "unknown"),
+    ],
+)
+def test_an_evaluation_of_weights_that_follow_slowly(loss: Any, training: Any, expected: str) -> None:
+    assert state("eval-follows-slowly", series("train/loss", training), held("eval/loss", loss)) == expected
+
+
 def test_a_metric_may_stand_at_its_limit() -> None:
     """Zero and one are reached by different weights; what lies between them is not, to the last digit."""
     train = series("train/loss", FALLING)
