@@ -208,6 +208,8 @@ def _lookup(words: list[str]) -> str | None:
         joined = "_".join(candidate)
         if joined in _words():
             return _words()[joined]
+        if re.match(r"^[rp]_?@_?(?:k|\d{1,4})$", joined):  # "R@1" of retrieval; "r2" is another measure
+            return "recall" if joined[0] == "r" else "precision"
         if (ranked := _PLACES.match(joined)) and ranked.group(1) in _RANKED:
             return _RANKED[ranked.group(1)]
         if (

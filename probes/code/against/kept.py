@@ -380,6 +380,15 @@ def _carried(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
             yield e
 
 
+def _as_many_samples(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """More steps of fewer samples each, or fewer of more: the run sees as many as the benchmark."""
+    batches = [e.ratio for e in edits if e.setting == "batch_size" and e.ratio]
+    for e in edits:
+        if "length" in e.roles and "step" in e.key.lower() and e.ratio:
+            if any(0.7 <= e.ratio * b <= 1.4 for b in batches if not 0.9 < b < 1.1):
+                yield e
+
+
 _BY_ROLE: tuple[Callable[[Sequence[Edit], Side, Side], Iterator[Edit]], ...] = (
     _groups,
     _same_optimizer,
@@ -401,4 +410,5 @@ _BY_EDITS: tuple[Callable[[Sequence[Edit]], Iterator[Edit]], ...] = (
     _same_part,
     _weighed,
     _padded,
+    _as_many_samples,
 )

@@ -228,7 +228,9 @@ def _of_another(source: Script, call: ast.Call) -> bool:
     loop = source.train_loop
     if isinstance(owner, ast.Name) and loop is not None and function is source.function_around(loop):
         # a model that the training loop does not run: it only prepared what is trained on
-        return not any(n.id == owner.id for n in of(loop, ast.Name))
+        return not any(n.id == owner.id for n in of(loop, ast.Name)) and not _asked_within(
+            source, loop, owner.id
+        )
     rounds = outer_loop(source) if loop is None else None
     if isinstance(owner, ast.Name) and rounds is not None and function is source.function_around(rounds):
         # its steps stand in functions inside this one: those may run it as well
@@ -253,6 +255,22 @@ def _of_another(source: Script, call: ast.Call) -> bool:
         if isinstance(n, ast.Attribute) and around not in source.above(n)
     ]
     return not trains and not elsewhere
+
+
+def _asked_within(source: Script, node: ast.AST, name: str, depth: int = 3) -> bool:
+    """A function of the program that is called here reads the name from outside: `def embed(x): net(x)`."""
+    for call in of(node, ast.Call):
+        for function in flow(source).called(call):
+            own = {a.arg for a in function.args.args} | {
+                n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)
+            }
+            if name in own:
+                continue
+            if any(n.id == name for n in of(function, ast.Name)):
+                return True
+            if depth and _asked_within(source, function, name, depth - 1):
+                return True
+    return False
 
 
 def _held_elsewhere(source: Script, name: ast.Name, most: int = 20) -> bool:

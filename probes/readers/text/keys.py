@@ -56,6 +56,9 @@ _GLUED = re.compile(r"(?:\bepoch|\bep|^\[?e)$", re.IGNORECASE)
 _PARTS = re.compile(r"[\s/_\-.]+")
 
 
+_SPELLED = ("mAP",)  # as nothing but the metric is written
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -227,7 +230,7 @@ def quantity_of(key: str, separator: Separator) -> tuple[str, str] | None:
 
 def needs_company(key: str) -> bool:
     """Say whether a word before a number is the name of a metric only where others stand beside it."""
-    return key.lower() in _BARE_AMBIGUOUS
+    return key.lower() in _BARE_AMBIGUOUS and key not in _SPELLED
 
 
 def _rejected(key: str) -> bool:
@@ -244,7 +247,7 @@ def _rejected(key: str) -> bool:
 def _allowed(found: str, words: list[str], before: list[str], separator: Separator) -> bool:
     """Whether the last words of a name may stand for a quantity, with those `before` them left out."""
     if separator == " " and len(words) == 1 and words[0].lower() in _BARE_AMBIGUOUS:
-        return False
+        return words[0] in _SPELLED
     whole = _OF_SCALES.intersection(p for w in words for p in _PARTS.split(w.lower()))  # "loss_scale" itself
     if found == "loss_scale" and not whole and before and before[-1].lower() not in _OF_SCALES:
         return False  # "Logit Scale: 14.3"; but "overflow: True loss_scale: 1.0"

@@ -21,6 +21,8 @@ from traindoctor.probes.assembly.names import base, canonical, of_a_bound, order
         ("loss_cls", "train/loss/cls"),
         ("metrics/mAP50-95(B)", "eval/map"),
         ("metrics/precision(B)", "eval/precision"),
+        ("R@1", "eval/recall"),
+        ("P@10", "eval/precision"),
         ("accuracy/top1", "train/accuracy"),
         ("eval_accuracy", "eval/accuracy"),
         ("lr/pg0", "learning_rate"),

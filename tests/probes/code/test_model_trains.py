@@ -1,5 +1,7 @@
 """MindSpore's Model puts its network into training mode by itself; a loop of one's own does not."""
 
+import pytest
+
 from .._scripts import state
 
 MODEL = """
@@ -35,3 +37,36 @@ for epoch in range(20):
     )
     own = own.replace(MODEL[MODEL.index("def dice") : MODEL.index("loss, opt")], "")
     assert state("script-eval-mode-while-training", own) == "present"
+
+
+GLOBAL = """
+import torch
+import torch.nn as nn
+net = nn.Sequential(nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 8))
+opt = torch.optim.Adam(net.parameters())
+def embed(x):
+    return nn.functional.normalize(net(x), dim=1)
+def loss_of(rows):
+    return ((embed(rows[0]) - embed(rows[1])) ** 2).mean()
+def evaluate():
+    net.eval()
+    with torch.no_grad():
+        return embed(held).std().item()
+for epoch in range(9):
+    {MODE}
+    for step in range(50):
+        loss = loss_of(draw())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(epoch, evaluate())
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "present"), [("net.train()", False), ("net.train(True)", False), ("pass", True)]
+)
+def test_a_model_that_functions_read_from_outside(mode: str, present: bool) -> None:
+    """The loop asks it by way of a function, and sets its mode itself."""
+    text = GLOBAL.replace("{MODE}", mode)
+    assert (str(state("script-eval-mode-while-training", text)) == "present") is present

@@ -576,3 +576,15 @@ def test_a_star_before_an_accuracy_is_no_product(tmp_path: Path) -> None:
     content = read(tmp_path, text)
 
     assert points(content, "train/loss") == [(0, 9.5), (1, 8.5), (2, 7.5), (3, 6.5)]
+
+
+def test_map_in_its_own_spelling_stands_without_a_sign(tmp_path: Path) -> None:
+    """`mAP 0.94` is the metric, `map 5` may be anything."""
+    text = "".join(
+        f"ep {i}\tloss {1 / (i + 1):.3f}\tR@1 {0.9 + i / 100:.3f}\tmAP {0.8 + i / 100:.3f}\n"
+        for i in range(9)
+    )
+    found = {s.raw for s in read(tmp_path, text).series}
+    assert {"loss", "R@1", "mAP"} <= found
+    alone = "".join(f"step {i} loss {1 / (i + 1):.3f} map {i}\n" for i in range(9))
+    assert "map" not in {s.raw for s in read(tmp_path, alone).series}

@@ -107,3 +107,17 @@ def test_an_optimizer_of_its_own_for_a_part() -> None:
     assert "update-left-out" in _kinds(
         [("optimizer.step()\n", "optimizer.step()\n        optimizer.step()\n")]
     )
+
+
+@pytest.mark.parametrize(("batch", "steps", "told"), [(16, 800, False), (64, 200, True), (16, 3000, True)])
+def test_more_steps_of_fewer_samples(batch: int, steps: int, told: bool) -> None:
+    """As many samples as in the benchmark are no longer training."""
+    text = "BATCH_SIZE = {}\nSTEPS = {}\n" + RIGHT.replace(
+        "for epoch in range(9):", "for epoch in range(STEPS):"
+    )
+    text = text.replace("train_rows), 16,", "train_rows), BATCH_SIZE,")
+    bench, mine = text.replace("{}", "64", 1).replace("{}", "200", 1), text
+    mine = mine.replace("{}", str(batch), 1).replace("{}", str(steps if steps != 200 else 600), 1)
+    runs = [Run(RunInfo("run"), {}, (), {}, (), (), {}, scripts={"train.py": t}) for t in (mine, bench)]
+    kinds = {k for k, found in sorted_out(compare(*runs)).items() if found}
+    assert ("length-raised" in kinds) is told
