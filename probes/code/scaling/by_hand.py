@@ -39,7 +39,7 @@ def range_by_hand(source: Script, figures: Figures) -> Finding | None:
     for node, pixels, mean in _standardised(source):
         if isinstance(mean, ast.Constant):
             if _range(source, pixels) == "unit":
-                return at(source, node, f"pixels are 0 to 1 here, and the mean is {mean.value}")
+                return at(source, node, f"pixels are 0 to 1 here, and the mean is {mean.value!r}")
             continue
         known = figures(source, mean)
         if len(known) not in (1, 3) or (len(known) == 1 and not isinstance(mean, (ast.Name, ast.Attribute))):
