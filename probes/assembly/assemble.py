@@ -118,6 +118,9 @@ def open_run(
     return replace(run, unfused=others[0]) if told.fusion else replace(run, beside=tuple(others))
 
 
+FEW_SCRIPTS = 8
+
+
 def _added(beside: Mapping[str, FileContent], there: Iterable[Read]) -> Iterator[Read]:
     """Contents from elsewhere: once where the same text lies in the run, renamed where another one does."""
     texts = {read.path: read.content.script for read in there}
@@ -283,11 +286,13 @@ class _Assembly:
 
     def _contents_of(self, unit: str, units: list[str]) -> list[Read]:
         mine = []
+        scripts = sum(bool(read.content.script) for read in self.contents)
+        own = len(units) == 1 and scripts <= FEW_SCRIPTS  # of one run: a package beside it is none of its own
         for read in self.contents:
             if _has_curves(read):
                 if self.unit_of.get(layout.home(read.path), "") == unit:
                     mine.append(read)
-            elif layout.belongs(read.path, unit, units):
+            elif layout.belongs(read.path, unit, units) or (own and read.content.script):
                 mine.append(read)
         return mine
 

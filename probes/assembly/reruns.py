@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -49,8 +50,8 @@ def _one_recipe(mine: Sequence[Read], theirs: Sequence[Read]) -> bool:
     return len(a) >= SETTINGS and all(settings.same(a[key], b[key]) for key in a)
 
 
-def _settings(reads: Iterable[Read]) -> dict[str, object]:
-    found: dict[str, object] = {}
+def _settings(reads: Iterable[Read]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for setting in sorted((s for r in reads for s in r.content.settings), key=lambda s: -s.trust):
         known = settings.canonical_key(setting.key)
         if not settings.is_harmless(setting.key):

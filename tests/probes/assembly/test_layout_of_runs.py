@@ -1,7 +1,10 @@
 """Which files belong to one run."""
 
+from pathlib import Path
+
 import pytest
 
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.assembly.layout import belongs, by_lightning, home, merged, natural, rank
 
 MLFLOW = "0123456789abcdef" * 2
@@ -119,3 +122,18 @@ def test_output_beside_the_only_folder_with_a_time_stamp() -> None:
 def test_lightning_is_told_by_its_loggers_files(paths: list[str], root: str, expected: str | None) -> None:
     """A folder `version_N`, or the two files that only its CSVLogger puts side by side."""
     assert by_lightning(paths, root) == expected
+
+
+@pytest.mark.parametrize(("scripts", "logs", "taken"), [(3, 1, 3), (9, 1, 0), (3, 2, 0)])
+def test_scripts_beside_the_folder_of_the_only_log(
+    tmp_path: Path, scripts: int, logs: int, taken: int
+) -> None:
+    """`tools/` beside `work/` is of the run where there is one; a whole package is not, nor of two runs."""
+    (tmp_path / "tools").mkdir()
+    for n in range(scripts):
+        (tmp_path / "tools" / f"part{n}.py").write_text("import torch\nmodel = torch.nn.Linear(2, 2)\n")
+    for n in range(logs):
+        (tmp_path / f"work{n}").mkdir()
+        rows = "".join(f"step {i} loss {3 / i + n:.3f}\n" for i in range(1, 12))
+        (tmp_path / f"work{n}" / "train.log").write_text(rows)
+    assert len(open_run(tmp_path).scripts) == taken
