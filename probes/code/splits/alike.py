@@ -38,6 +38,7 @@ from .masks_apart import mask_left_out
 from .sides_apart import labels_apart, scaled_back
 from .simulated import changed
 from .split_steps import left_out_of_loop, one_not_transformed
+from .written_side_by_side import part_left_unscaled
 
 
 @probe()
@@ -56,6 +57,7 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
         fit_apart,
         left_out_of_loop,
         one_not_transformed,
+        part_left_unscaled,
         _setting_left,
         _labels_apart,
         _mask_left_out,
