@@ -313,7 +313,7 @@ def _eval_in_step(source: Script) -> Finding | None:
     for method in methods:
         calls = of(method, ast.Call)
         found = [s for c in calls if (s := switch_of(source, c)) is not None]
-        found = [s for s in found if not judges(unparse(receiver(s[0])))]  # `self.model.teacher.eval()`
+        found = [s for s in found if not judges(_owner(s[0]))]  # `self.model.teacher.eval()`
         if found and not found[-1][1] and not frozen and not _turned_both_ways(found):
             return at(
                 source, found[-1][0], "the model is put into evaluation mode in the step that trains it"
@@ -323,8 +323,13 @@ def _eval_in_step(source: Script) -> Finding | None:
 
 def _turned_both_ways(switches: list[tuple[ast.Call, bool]]) -> bool:
     """The step puts the part that it ends with into training mode first: two nets that take turns."""
-    last = receiver(switches[-1][0])
-    return any(on and unparse(receiver(call)) == unparse(last) for call, on in switches)
+    last = _owner(switches[-1][0])
+    return any(on and _owner(call) == last for call, on in switches)
+
+
+def _owner(call: ast.Call) -> str:
+    owner = receiver(call)
+    return "" if owner is None else unparse(owner)
 
 
 @probe()
