@@ -376,7 +376,7 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
     later = [a for a in args[1:] if a.sampled]
     if later and not main.sampled:
         main, rest = later[0], tuple(a for a in args if a is not later[0])
-    elif len(args) > 1 and _MAPS.match(name) and not main.sampled:
+    elif len(args) > 1 and _MAPS.match(name) and not main.sampled and not args[1].plain:
         main, rest = args[1], (args[0], *args[2:])
     if name in ("apply", "map", "cond") and rest and rest[-1].head == "func":
         return apply(run, rest[-1], (main,), node), None
@@ -386,7 +386,7 @@ def _call(run: Evaluator, held: Term) -> tuple[Term | None, Step | None]:
         return args[-1], Step("lookup", "[]", node, args[:1])
     if name in ("index", "searchsorted", "string_lookup") and rest:
         return main, Step("lookup", "[]", node, rest[:1])
-    if draws(name) or any(a.drawn for a in (*rest, *held.kw.values())):
+    if draws(name) or "p" in held.kw or any(a.drawn for a in (*rest, *held.kw.values())):
         data = [a for a in args if not a.drawn and a.sampled]
         return (data[0] if data and (main.drawn or not main.sampled) else main), None
     scales = held.kw.get("scale")  # torchvision's ToDtype divides where it is asked to

@@ -12,14 +12,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...readers._tree import unparse
+from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
+from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.nodes import assigned
-from ..shared.numbers import Unknown
+from ..shared.numbers import Unknown, known
 from .named_figures import named
 from .small_world import KINDS, REAL, TABLE, World
 
@@ -72,6 +73,8 @@ def _is_other(source: Script, value: ast.expr, kind: str) -> bool:
         found = np.asarray(world.of(value, batch), float)
     except (Unknown, RecursionError, ValueError, TypeError, IndexError):
         return False
+    if _by_written_number(source, value):
+        return False
     if not _judged(world, kind) or not np.all(np.isfinite(found)) or found.size > 3:
         return False
     either = (False, True) if world.turned is None else (False,)
@@ -79,6 +82,20 @@ def _is_other(source: Script, value: ast.expr, kind: str) -> bool:
     spans = dict.fromkeys((batch, None))  # a loop over networks goes through no batches
     wanted = [w for t in either for b in spans for w in _wanted(kind, b, "table" in world.used, t)]
     return not any(_same(found, w, kind) for w in wanted)
+
+
+_MANY = 50  # from so many on a number that is written out may be how many rows there are
+
+
+def _by_written_number(source: Script, value: ast.expr) -> bool:
+    """`hits / 10000`, `hits / val_size` with `val_size = 15000 - 12000`: nobody knows of how many."""
+    quotients = [n for v in (value, *flow(source).values(value, 2)) for n in of(v, ast.BinOp) if _divides(n)]
+    numbers = [known(source, n.right) for n in quotients]
+    return any(n is not None and n >= _MANY and n != 100 for n in numbers)
+
+
+def _divides(node: ast.BinOp) -> bool:
+    return isinstance(node.op, (ast.Div, ast.FloorDiv))
 
 
 _COUNT = re.compile(r"(?i)^_?(?:n_?|num_?)?(tp|fp|fn|tn)s?$")

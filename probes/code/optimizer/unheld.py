@@ -128,7 +128,7 @@ def _counted(source: Script, node: ast.AST) -> bool:
 
 def _runs(source: Script, name: str) -> bool:
     """It is called, or handed to a function of the script that calls it, and not to score it."""
-    if any(unparse(c.func) == name for c in source.calls):
+    if any(unparse(c.func) == name and not is_evaluation(source, c) for c in source.calls):
         return True
     for call in source.calls:
         if any(isinstance(a, ast.Name) and a.id == name for a in call.args):

@@ -350,6 +350,8 @@ def _is_table_of_ranges(node: ast.Dict) -> bool:
     if len(node.values) >= _MANY and all(_is_fraction(v) for v in node.values):
         return True  # measured of each pair of letters, of each class
     rows = [v.elts for v in node.values if isinstance(v, (ast.Tuple, ast.List))]
+    if len(rows) == len(node.values) >= _FEW and any(len(r) > 1 for r in rows):
+        return True  # what each setting is tried with
     same = len(rows) == len(node.values) and len({len(r) for r in rows}) == 1
     return same and len(rows) >= _FEW and len(rows[0]) > 1
 

@@ -837,3 +837,85 @@ def segment(volume):
 
     assert state("script-metric-wrong", LOOP.format(right)) != "present"
     assert state("script-metric-wrong", LOOP.format(text.format("logits = out"))) == "present"
+
+
+PICTURES = """
+import torch
+from torch import nn
+from torchvision import datasets, transforms
+from torch.utils.data import DataLoader, Subset
+train_tf = transforms.Compose([transforms.RandomRotation(15), transforms.ToTensor(), transforms.Normalize([0.5] * 3, [0.5] * 3)])
+val_tf = transforms.Compose([transforms.ToTensor(), transforms.Normalize([0.5] * 3, [0.5] * 3)])
+train_data, val_data = datasets.ImageFolder("d", train_tf), datasets.ImageFolder("d", val_tf)
+order = torch.randperm(len(train_data)).tolist()
+train_loader = DataLoader(Subset(train_data, order[:12000]), batch_size=32, shuffle=True)
+val_loader = DataLoader(Subset(val_data, order[12000:]), batch_size=32)
+val_size = 15000 - 12000
+net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 5))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for epoch in range(5):
+    net.train()
+    for x, y in train_loader:
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        opt.step()
+    net.eval()
+    correct = 0
+    with torch.no_grad():
+        for x, y in val_loader:
+            correct += (net(x).argmax(1) == y).sum().item()
+    acc = correct / {} * 100
+    print(epoch, acc)
+def camera():
+    net.eval()
+    while True:
+        frame = {}(read())
+        with torch.no_grad():
+            print(net(frame.unsqueeze(0)).argmax(1).item())
+camera()
+"""  # noqa: E501
+
+
+def test_hits_over_a_number_of_rows_that_is_written_out() -> None:
+    found = told("script-metric-miscounts", PICTURES.format("val_size", "val_tf"))
+
+    assert found != ["present"]
+    assert state("script-metric-miscounts", PICTURES.format("len(val_loader)", "val_tf")) == "present"
+
+
+def test_a_pipeline_that_is_called_scales_as_one_that_is_handed_in() -> None:
+    right = PICTURES.format("val_size", "val_tf")
+    wrong = right.replace(
+        "val_tf = transforms.Compose([transforms.ToTensor(), transforms.Normalize([0.5] * 3, [0.5] * 3)])",
+        "val_tf = transforms.ToTensor()",
+    )
+
+    assert state("script-splits-processed-differently", right) != "present"
+    assert state("script-splits-processed-differently", wrong) == "present"
+
+
+@pytest.mark.parametrize("step", ["A.Flip(p=0.5)", "A.CLAHE(p=0.3)", "A.D4(p=1.0)"])
+def test_a_step_with_a_chance_is_augmentation(step: str) -> None:
+    text = """
+import torch
+import albumentations as A
+from torch.utils.data import Dataset, DataLoader
+train_tf, val_tf = A.Compose([{}, A.ToFloat()]), A.Compose([A.ToFloat()])
+class Rows(Dataset):
+    def __init__(self, paths, tf):
+        self.paths, self.tf = paths, tf
+    def __getitem__(self, i):
+        return self.tf(image=read(self.paths[i]))["image"], label(self.paths[i])
+for x, y in DataLoader(Rows(train_paths, train_tf), shuffle=True):
+    opt.zero_grad()
+    loss = crit(net(x), y)
+    loss.backward()
+    opt.step()
+with torch.no_grad():
+    for x, y in DataLoader(Rows(val_paths, val_tf)):
+        score(net(x), y)
+"""
+
+    assert state("script-splits-processed-differently", text.format(step)) != "present"
+    assert state("script-splits-processed-differently", text.format("A.Normalize()")) == "present"

@@ -419,3 +419,16 @@ def test_what_a_constructor_is_given_is_in_force(tmp_path: Path, made: str, shar
     )
     found = read(tmp_path, text).get("dropout")
     assert (found[0] if found else None) == share
+
+
+@pytest.mark.parametrize(
+    ("table", "given"),
+    [
+        ("{'lr': (0.1, 1.1, 2), 'batch_size': [16], 'dropout': (0, 0.4, 2)}", False),
+        ("{'lr': 0.1, 'batch_size': 16, 'dropout': 0.4}", True),
+    ],
+)
+def test_what_each_setting_is_tried_with_is_no_setting(tmp_path: Path, table: str, given: bool) -> None:
+    found = read(tmp_path, f"import torch\nparams = {table}\nscan(params)\n")
+
+    assert ("dropout" in found) == given
