@@ -238,6 +238,8 @@ class RowReader(RowParts):
 
     def _item(self, t: Term, depth: int) -> Held | None:
         whole, place = t.args
+        if (given := self._of_a_pair(whole, place, depth)) is not None:
+            return given
         found = self.part(whole, place, depth)
         if found is not None:
             return found
@@ -260,6 +262,16 @@ class RowReader(RowParts):
         if place.head == "tuple" and all(a.head == "const" for a in place.args):
             return held  # columns
         return held if place.head in ("each", "op:+", "op:-") and counted(place) else None
+
+    def _of_a_pair(self, whole: Term, place: Term, depth: int) -> Held | None:
+        """`(x_train, y_train), (x_test, y_test) = cifar10.load_data()`: each pair is a table of its own."""
+        if whole.head != "item" or not place.is_number:
+            return None
+        made, which = whole.args
+        if made.head != "call:load_data" or not which.is_number:
+            return None
+        held = self.held(made, depth)
+        return replace(held, table=(held.table, which.value)) if held is not None else None
 
     # ------------------------------------------------------------------------------------------------ calls
 

@@ -225,6 +225,9 @@ def _is_square_of_difference(node: ast.expr) -> bool:
     )
 
 
+_BEFORE = re.compile(r"(?i)(?:^|_)(?:old|prev\w*|last|former|before)(?:_|$)")
+
+
 def _below(mine: Flow, node: ast.BinOp) -> str | None:
     """Why a divisor reaches zero."""
     right = _in_shape(node.right)
@@ -251,6 +254,8 @@ def _below(mine: Flow, node: ast.BinOp) -> str | None:
                 else about
             )
             if isinstance(about, ast.BinOp) and isinstance(about.op, ast.Sub):
+                if _BEFORE.search(right.id):
+                    continue  # of the last round: how much a loss still changes
                 if right.id in (unparse(about.left), unparse(about.right)) and not _positive(mine, right):
                     return "the error is divided by its target, and nothing keeps that from being zero"
     return None

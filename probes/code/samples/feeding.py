@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow, returns
@@ -231,7 +231,7 @@ def _pipeline(source: Script) -> Finding | None:
                 source, call, "the batches are shuffled, not their samples, which stay together for good"
             )
     files = source.named("TFRecordDataset", "TextLineDataset", "interleave")
-    samples = [c for c in source.named("shuffle") if isinstance(c.func, ast.Attribute) and c.args]
+    samples = [c for c in source.named("shuffle") if isinstance(c.func, ast.Attribute) and all_arguments(c)]
     maps = [c for c in samples if not _of_files(source, c)]
     if files and not maps and re.search(r"(?i)train", source.code) and source.trains:
         batches = [c for c in source.named("batch") if isinstance(c.func, ast.Attribute)]

@@ -69,6 +69,8 @@ def _cut(source: Script, few: int) -> Finding | None:
             target = unparse(statement.targets[0]) if statement is not None else ""
             if count is None or not (side(target) is True or (statement and _just_read(call))):
                 continue
+            if name == "take" and any(last_name(c.func) in _IN_BATCHES for c in of(call.func, ast.Call)):
+                continue  # so many batches
             if name == "sample" and source.owner(call) != target and not _just_read(call):
                 continue  # a batch, or what is looked at
             seen = seen or call
@@ -89,6 +91,9 @@ def _cut(source: Script, few: int) -> Finding | None:
                 if same and small(literal(source, upper), few) and not meant(source, value):
                     return at(source, value, f"training keeps only {literal(source, upper)} samples")
     return ok(source, seen, "training keeps what it reads") if seen is not None else None
+
+
+_IN_BATCHES = ("batch", "padded_batch", "image_dataset_from_directory", "text_dataset_from_directory")
 
 
 def _just_read(call: ast.Call) -> bool:

@@ -175,7 +175,20 @@ def _is_metric(source: Script, call: ast.Call) -> bool:
         return True
     if any(
         w in text
-        for w in ("loss", "acc", "score", "metric", "iou", "norm", "time", "dice", "per_class", "sdr")
+        for w in (
+            "loss",
+            "acc",
+            "score",
+            "metric",
+            "iou",
+            "norm",
+            "time",
+            "dice",
+            "per_class",
+            "sdr",
+            "err",
+            "skill",
+        )
     ):
         return True
     return re.search(_MEASURES, source.function_name(call)) is not None

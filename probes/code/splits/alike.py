@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ....engine.model import State
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, last_name
+from ...readers.script import all_arguments, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -508,13 +508,31 @@ def _taken_from(source: Script, stem: str, split: str, other: str, node: ast.AST
     )
 
 
+class _LaidOut(ast.NodeTransformer):
+    """An expression without the numbers of rows that it is laid out with: `x.reshape(60000, 28, 28, 1)`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        inner = self.generic_visit(node)
+        if isinstance(inner, ast.Call) and last_name(inner.func) in _LAYS_OUT:
+            owner = receiver(inner)
+            if isinstance(owner, ast.Name) and owner.id in ("np", "tf", "torch", "jnp", "ops"):
+                return inner.args[0] if inner.args else inner
+            return owner if owner is not None else inner
+        return inner if isinstance(inner, ast.expr) else node
+
+
+def _laid_out(node: ast.expr) -> ast.expr:
+    found = _LaidOut().visit(ast.parse(unparse(node), mode="eval").body)
+    return found if isinstance(found, ast.expr) else node
+
+
 def _shape(node: _Change, split: str, other: str) -> str:
     """What is done, without the words of both splits: `x_test -= x_train_mean` as `x_train -= x_train_mean`.
 
     Whose statistics they are is asked elsewhere: of data scaled by their own.
     """
     sign = symbol(node.op) if isinstance(node, ast.AugAssign) else ""
-    text = unparse(node.value).lower()
+    text = unparse(_laid_out(node.value)).lower()
     for word in sorted((split, other), key=len, reverse=True):
         text = text.replace(word, "*")
     return sign + _MASKED.sub("[*]", text)
