@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from ..code.shared.nodes import assigned
 from ..code.shared.sides import side, stem
 from ..readers._tree import names_in, of, unparse
 from ..readers.script import last_name
@@ -79,6 +80,8 @@ def _differences(source: Script) -> tuple[tuple[Apart, ...], int]:
                 one = samples_apart(run, pair.train, pair.held, pair.label)
                 pairs += 1
             left -= given - max(run.steps, 0)
+            if pair.names[1] and _only_renamed(source, pair.names[1]):
+                continue
             if one is not None and (_ready(pair, one) or _used_alike(source, *pair.names)):
                 lines = [getattr(n, "lineno", 0) if n is not None else 0 for n in (one.train, one.held)]
                 known = found.get((one.kind, lines[0], lines[1]))
@@ -196,6 +199,13 @@ def _used_alike(source: Script, mine: str, theirs: str) -> bool:
         calls = [c for c in above if isinstance(c, ast.Call)]
         used.append({stem(n) for c in calls if not _ends(source, n := last_name(c.func))})
     return used[0] == used[1]
+
+
+def _only_renamed(source: Script, name: str) -> bool:
+    """`x_test = x_val` is all that reads it: what is done to the data is done under the other name."""
+    reads = _named_nodes(source).get(name, [])
+    renamed = {v for n in source.of(ast.Assign) for _, v in assigned(n) if isinstance(v, ast.Name)}
+    return bool(reads) and all(n in renamed for n in reads)
 
 
 def _ends(source: Script, name: str) -> bool:

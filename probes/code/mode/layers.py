@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...readers._tree import of, unparse
-from ...readers.script import argument, keyword, last_name, receiver
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -313,23 +313,18 @@ def _eval_in_step(source: Script) -> Finding | None:
     for method in methods:
         calls = of(method, ast.Call)
         found = [s for c in calls if (s := switch_of(source, c)) is not None]
-        found = [s for s in found if not judges(_owner(s[0]))]  # `self.model.teacher.eval()`
-        if found and not found[-1][1] and not frozen and not _turned_both_ways(found):
+        found = [s for s in found if not judges(source.owner(s[0]))]  # `self.model.teacher.eval()`
+        if found and not found[-1][1] and not frozen and not _turned_both_ways(source, found):
             return at(
                 source, found[-1][0], "the model is put into evaluation mode in the step that trains it"
             )
     return ok(source, methods[0], "the training step leaves the model in training mode")
 
 
-def _turned_both_ways(switches: list[tuple[ast.Call, bool]]) -> bool:
+def _turned_both_ways(source: Script, switches: list[tuple[ast.Call, bool]]) -> bool:
     """The step puts the part that it ends with into training mode first: two nets that take turns."""
-    last = _owner(switches[-1][0])
-    return any(on and _owner(call) == last for call, on in switches)
-
-
-def _owner(call: ast.Call) -> str:
-    owner = receiver(call)
-    return "" if owner is None else unparse(owner)
+    last = source.owner(switches[-1][0])
+    return any(on and source.owner(call) == last for call, on in switches)
 
 
 @probe()

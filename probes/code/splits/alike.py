@@ -106,14 +106,27 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
             theirs = {_shape(n, split, other) for n in processed.get((other, stem), [])}
             for node in nodes:
                 if _taken_from(source, stem, split, other, node) or _of_another_function(
-                    source, node, stem, other
+                    source, node, stem, split, other
                 ):
                     continue
                 if labels and scaled_back(source) and _SCALES.search(unparse(node)):
                     continue
+                theirs |= {
+                    _shape(n, split, second)
+                    for second in _aliases(source, stem, other)
+                    for n in processed.get((second, stem), [])
+                }
                 if _shape(node, split, other) not in theirs and not _where_used(source, node, split, other):
                     return at(source, node, f"this is done to the {split} data and not to the {other} data")
     return ok(source, seen, "both splits are processed alike") if seen is not None else None
+
+
+def _aliases(source: Script, stem: str, split: str) -> list[str]:
+    """`x_test = x_val`: another word that the same data go by."""
+    name = stem.replace("*", split)
+    given = [pair for n in source.of(ast.Assign) for pair in assigned(n)]
+    called = [unparse(t).lower() for t, v in given if isinstance(v, ast.Name) and v.id.lower() == name]
+    return [s for c in called if (s := split_of(c)) and c == stem.replace("*", s)]
 
 
 def _where_used(source: Script, node: _Change, split: str, other: str) -> bool:
@@ -463,16 +476,15 @@ def _is_assigned(source: Script, stem: str, split: str) -> bool:
     return any((n.id if isinstance(n, ast.Name) else n.attr).lower() == wanted for n in named)
 
 
-def _of_another_function(source: Script, node: _Change, stem: str, split: str) -> bool:
-    """What a function changes is its own, and it holds nothing of the other split: a program by itself."""
+def _of_another_function(source: Script, node: _Change, stem: str, split: str, other: str) -> bool:
+    """The function holds both splits of its own by other words: a program by itself beside another one."""
     function = source.function_around(node)
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     if function is None or not isinstance(target, ast.Name):
         return False
-    wanted = stem.replace("*", split).split(".")[0]
-    return not any(n.id.lower() == wanted for n in of(function, ast.Name)) and not any(
-        a.arg.lower() == wanted for a in of(function.args, ast.arg)
-    )
+    own = {n.id.lower() for n in of(function, ast.Name)}
+    held = {stem.replace("*", word).split(".")[0]: word for word in _counterparts(split)}
+    return stem.replace("*", other).split(".")[0] not in own and bool(own & held.keys())
 
 
 _AS_NUMBER = re.compile(r"[\d.,+ ]*[efgEG%]")

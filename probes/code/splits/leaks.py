@@ -517,12 +517,39 @@ def all_columns_are_inputs(view: View) -> Finding:
     )
 
 
+def _only_changed(source: Script, statement: ast.AST) -> bool:
+    """`df[numbers] = df[numbers].fillna(0)`: the columns are changed where they stand, and picked nowhere."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    name = statement.targets[0].id
+    changed = {
+        n
+        for s in source.of(ast.Assign)
+        if isinstance(s.targets[0], ast.Subscript) and unparse(s.targets[0].slice) == name
+        for n in of(s, ast.Name)
+    }
+    read = [n for n in source.of(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    return bool(read) and all(n in changed for n in read)
+
+
+_OF_TEXTS = re.compile(r"object|categor|str|bool")
+
+
+def _included(call: ast.Call) -> list[ast.expr]:
+    """What `select_dtypes` is asked for; what it is told to leave out is not."""
+    return [*call.args[:1], *(k.value for k in call.keywords if k.arg == "include")]
+
+
 def _all_columns(source: Script) -> Finding | None:
     calls = [c for c in source.named("select_dtypes") if isinstance(c.func, ast.Attribute)]
     seen: ast.AST | None = None
     for call in calls:
         statement = source.statement(call) or call
         seen = seen or call
+        if isinstance(statement, ast.For) or _OF_TEXTS.search(" ".join(map(unparse, _included(call)))):
+            continue  # columns that are gone through, or of texts: no inputs yet
+        if _only_changed(source, statement):
+            continue
         text = unparse(statement)
         target = _target_column(source)
         left = _filtered(source, statement)

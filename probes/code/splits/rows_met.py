@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...readers._tree import names_bound, of, unparse, walk
-from ...readers.script import argument, last_name, receiver
+from ...readers.script import all_arguments, argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -204,6 +204,8 @@ def rows_in_both(source: Script) -> Finding | None:
             if _made_together(source, parts, other) or _made_together(source, parts, held):
                 continue
             both = held.rows.rows & other.rows.rows
+            if other.learns and _only_divided(source, parts, other, held):
+                continue
             if other.learns:
                 seen = seen or held.node
                 if len(both) >= SHARE * len(held.rows.rows) and not _told_otherwise(source, other, held):
@@ -213,6 +215,20 @@ def rows_in_both(source: Script) -> Finding | None:
                     if len(both) >= SHARE * min(len(held.rows.rows), len(other.rows.rows)):
                         return at(source, held.node, f"`{held.name}` and `{other.name}` share rows")
     return ok(source, seen, "the parts share no rows") if seen is not None else None
+
+
+def _only_divided(source: Script, parts: tuple[Sided, ...], whole: Sided, held: Sided) -> bool:
+    """`df = train_df.copy()` of a file named so, cut into what is learnt from and what is held out."""
+    if not whole.rows.whole or (whole.scope, whole.name) in _read_by_training(source):
+        return False
+    learning = source.named("fit", "train", "DataLoader", "TensorDataset")
+    handed = [a for c in learning for a in all_arguments(c)]
+    if any(n.id == whole.name for a in handed for n in of(a, ast.Name)):
+        return False
+    return any(
+        p.learns and p.rows.table == held.rows.table and p.rows.rows and not p.rows.rows & held.rows.rows
+        for p in parts
+    )
 
 
 def _target_name(name: str) -> bool:

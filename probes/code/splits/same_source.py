@@ -37,7 +37,7 @@ def same_source(source: Script) -> Finding | None:
         if held.learns or call is None or is_figure(held) or _says_held_out(call):
             continue
         texts = list(_sources(source, call))
-        if any(side(t) is False for t in texts):
+        if any(side(t) is False for t in (*texts, *_rows_handed(call))):
             seen = seen or held.node
             continue
         mine = [t for t in texts if side(t) is True]
@@ -49,6 +49,19 @@ def same_source(source: Script) -> Finding | None:
         if any(set(mine) & set(_sources(source, c)) for c in others):
             return at(source, held.node, "the held-out data are read from the training data's source")
     return ok(source, seen, "held-out data have a source of their own") if seen is not None else None
+
+
+def _rows_handed(call: ast.Call) -> Iterator[str]:
+    """Tables and lists that a data set is given by name: `Pictures(val_df, "train", tf)` reads one folder."""
+    given = (*call.args, *(k.value for k in call.keywords if k.arg))
+    for value in given:
+        if isinstance(value, (ast.Name, ast.Attribute)) and _ROWS.search(last_name(value)):
+            yield last_name(value)
+
+
+_ROWS = re.compile(
+    r"(?i)df$|frame|rows|table|files|paths|ids|index|indices|list|samples|names|keys|items|csv"
+)
 
 
 def _one_place_for_each(source: Script) -> ast.expr | None:

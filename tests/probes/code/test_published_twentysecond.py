@@ -916,3 +916,137 @@ with torch.no_grad():
 
     assert state("script-splits-processed-differently", text.format(step)) != "present"
     assert state("script-splits-processed-differently", text.format("A.Normalize()")) == "present"
+
+
+TABLE = """
+import numpy as np, pandas as pd, torch
+from sklearn.model_selection import train_test_split
+{}
+x_train, x_test, y_train, y_test = train_test_split(x, y, test_size=0.2, random_state=0)
+x_train, y_train = torch.tensor(x_train), torch.tensor(y_train)
+for epoch in range(50):
+    for i in torch.randperm(len(x_train)).split(64):
+        opt.zero_grad()
+        loss = crit(net(x_train[i]), y_train[i])
+        loss.backward()
+        opt.step()
+print(score(net, torch.tensor(x_test), y_test))
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("for c in df.select_dtypes('object').columns:\n    df[c] = encode(df[c])\n{rest}", False),
+        (
+            "cats = df.select_dtypes(include=['object']).columns\ndf[cats] = df[cats].fillna('-')\n{rest}",
+            False,
+        ),
+        ("nums = df.select_dtypes(include=np.number).columns\ndf[nums] = df[nums].fillna(0)\n{rest}", False),
+        (
+            "nums = df.select_dtypes(include=np.number).columns\nx, y = df[nums].values, df['price'].values",
+            True,
+        ),
+    ],
+)
+def test_columns_by_their_type(lines: str, found: bool) -> None:
+    rest = "inputs = [c for c in df.columns if c != 'price']\nx, y = df[inputs].values, df['price'].values"
+    text = TABLE.format("df = pd.read_csv('houses.csv')\n" + lines.replace("{rest}", rest))
+
+    assert (state("script-training-sees-evaluation", text) == "present") is found
+
+
+def test_a_file_for_training_that_is_split() -> None:
+    lines = """train_df = pd.read_csv("train.csv")
+df = train_df.copy()
+x, y = df.drop(columns="price").values, df["price"].values"""
+    text = TABLE.format(lines)
+    wrong = text.replace("x_train, y_train = torch.tensor(x_train)", "x_train, y_train = torch.tensor(x)")
+    wrong = wrong.replace("torch.tensor(y_train)\n", "torch.tensor(y)\n")
+
+    assert told("script-training-sees-evaluation", text, wrong) == ["absent", "present"]
+
+
+def test_held_out_data_under_another_name() -> None:
+    text = """
+import numpy as np
+from sklearn.model_selection import train_test_split
+from tensorflow import keras
+x_train, x_val, y_train, y_val = train_test_split(x, y, test_size=0.25, random_state=1)
+{}
+mu, sd = x_train.mean(0), x_train.std(0)
+x_train = (x_train - mu) / sd
+x_test = (x_test - mu) / sd
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(x_train, y_train, validation_data=({}), epochs=9)
+print(model.evaluate(x_test, y_test))
+"""
+    right = text.format("x_test, y_test = x_val, y_val", "x_test, y_test")
+    wrong = text.format("x_test, y_test = read('test')", "x_val, y_val")
+
+    assert told("script-splits-processed-differently", right, wrong) == ["absent", "present"]
+
+
+@pytest.mark.parametrize("rows", ["df", "files", "ids"])
+def test_rows_of_each_side_out_of_one_folder(rows: str) -> None:
+    text = """
+import pandas as pd, torch
+from torch.utils.data import DataLoader, Dataset
+from sklearn.model_selection import train_test_split
+class Pictures(Dataset):
+    def __init__(self, rows, folder):
+        self.rows, self.folder = rows, folder
+    def __getitem__(self, i):
+        return read(self.folder, self.rows[i])
+every = list_of("train")
+train_{0}, val_{0} = train_test_split(every, test_size=0.2)
+train_set, val_set = Pictures(train_{0}, "train"), Pictures({1}, "train")
+for x, y in DataLoader(train_set, shuffle=True):
+    opt.zero_grad()
+    loss = crit(net(x), y)
+    loss.backward()
+    opt.step()
+print(score(net, DataLoader(val_set)))
+"""
+    right, wrong = text.format(rows, f"val_{rows}"), text.format(rows, f"train_{rows}")
+
+    assert state("script-training-sees-evaluation", right) != "present"
+    assert state("script-training-sees-evaluation", wrong) == "present"
+
+
+def test_pairs_of_load_data_and_rows_laid_out_by_number() -> None:
+    text = """
+import tensorflow as tf
+(x_tr, y_tr), (x_te, y_te) = tf.keras.datasets.mnist.load_data()
+x_tr, y_tr = x_tr[:5000], y_tr[:5000]
+x_te, y_te = {}
+def prepare(x, y):
+    return tf.cast(x, tf.float32) / 255.0, y
+train = tf.data.Dataset.from_tensor_slices((x_tr, y_tr)).map(prepare).shuffle(5000).batch(32)
+held = tf.data.Dataset.from_tensor_slices((x_te, y_te)).map(prepare).batch(32)
+model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(10)])
+model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+model.fit(train, validation_data=held, epochs=5)
+"""
+    right, wrong = text.format("x_te[:1000], y_te[:1000]"), text.format("x_tr[:1000], y_tr[:1000]")
+
+    assert told("script-training-sees-evaluation", right, wrong) == ["absent", "present"]
+
+
+def test_pictures_laid_out_with_their_number() -> None:
+    text = """
+from keras.datasets import mnist
+from keras.models import Sequential
+from keras.layers import Dense
+(train_images, train_labels), (test_images, test_labels) = mnist.load_data()
+train_images = train_images.reshape(60000, 784).astype("float32") / 255
+test_images = test_images.reshape(10000, 784).astype("float32"){}
+model = Sequential([Dense(10, activation="softmax")])
+model.compile("rmsprop", "sparse_categorical_crossentropy", metrics=["accuracy"])
+model.fit(train_images, train_labels, epochs=5, batch_size=128)
+print(model.evaluate(test_images, test_labels))
+"""
+
+    found = told("script-splits-processed-differently", text.format(" / 255"), text.format(""))
+    assert found == ["absent", "present"]
