@@ -944,7 +944,7 @@ print(score(net, torch.tensor(x_test), y_test))
         ),
         ("nums = df.select_dtypes(include=np.number).columns\ndf[nums] = df[nums].fillna(0)\n{rest}", False),
         (
-            "nums = df.select_dtypes(include=np.number).columns\nx, y = df[nums].values, df['price'].values",
+            "nums = df.select_dtypes(include=np.number).columns\nx = df[nums].values\ny = df['price'].values",
             True,
         ),
     ],
