@@ -90,7 +90,8 @@ def _worked(source: Script, node: ast.expr, depth: int = 3) -> Any:
         for name in [n for n in ast.walk(over) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]:
             given = flow(source).all_given(name)
             value = _tried(machine, given[0].value) if len(given) == 1 and not given[0].places else None
-            if value is None and depth and len(given) == 1 and not given[0].places:
+            again = len(given) == 1 and name.id in {n.id for n in _names(given[0].value)}
+            if value is None and depth and len(given) == 1 and not given[0].places and not again:
                 value = _worked(source, given[0].value, depth - 1)
             if value is None and name.id not in (
                 "enumerate",
@@ -106,6 +107,10 @@ def _worked(source: Script, node: ast.expr, depth: int = 3) -> Any:
             if value is not None:
                 known[name.id] = value
     return _tried(Interpreter(source, known), node, known)
+
+
+def _names(node: ast.expr) -> list[ast.Name]:
+    return [n for n in ast.walk(node) if isinstance(n, ast.Name)]
 
 
 def _tried(machine: Interpreter, node: ast.expr, known: Names | None = None) -> Any:

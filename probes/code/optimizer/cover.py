@@ -186,6 +186,9 @@ _PLAIN = (
 )
 
 
+_SEVERAL = re.compile(r"(?i)(?:nets|models|networks|agents|learners|members|ensemble)$")
+
+
 def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cover:
     """`model.parameters()` is all, `model.head.parameters()` a part; names of parts are followed."""
     text = unparse(owner)
@@ -193,7 +196,7 @@ def _of_owner(mine: Flow, owner: ast.expr, node: ast.AST, depth: int = 4) -> Cov
     if isinstance(owner, ast.Subscript):
         if isinstance(owner.slice, ast.Constant) and owner.slice.value in _WHOLE_NAMES:
             return Cover(whole=True)  # `args["model"]`: an entry among settings
-        if isinstance(owner.slice, ast.UnaryOp):
+        if isinstance(owner.slice, ast.UnaryOp) and _SEVERAL.search(unparse(owner.value)):
             return Cover(whole=True)  # `nets[-1]`: the newest of nets that are made one after the other
         return Cover(part=words, owner=text)
     if isinstance(owner, ast.Attribute):
