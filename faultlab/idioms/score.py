@@ -1,0 +1,56 @@
+"""Count false alarms over right programs put together of idioms.
+
+Usage: python faultlab/idioms/score.py [--programs N] [--seed N] [--only BOOK] [--show]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from itertools import islice
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+from faultlab.idioms import books  # noqa: E402
+from traindoctor.cli.script_work import report  # noqa: E402
+from traindoctor.engine.load import load_rules  # noqa: E402
+from traindoctor.engine.model import RuleBase  # noqa: E402
+from traindoctor.probes.scripts import files  # noqa: E402
+
+ALARM = 0.5
+
+
+def claimed(rules: RuleBase, text: str, folder: Path) -> list[tuple[str, float]]:
+    """The causes that a program is given at ALARM and more."""
+    path = folder / "train.py"
+    path.write_text(text, encoding="utf-8")
+    found = report(rules, files.read(path), path.name)
+    return [(cause, round(p, 2)) for cause, _, p in found.ranking if p >= ALARM]
+
+
+def main() -> None:
+    """Print for each book how many of its programs are given a cause."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", type=int, default=60, help="of each book")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--show", action="store_true", help="each program that is given a cause")
+    asked = parser.parse_args()
+    rules, folder = load_rules(), Path(tempfile.mkdtemp())
+    for book in books():
+        if asked.only not in book.name:
+            continue
+        named = 0
+        for choice, text in islice(book.drawn(asked.seed), asked.programs):
+            if causes := claimed(rules, text, folder):
+                named += 1
+                if asked.show:
+                    print(f"{book.name} {choice}: {causes}")
+        print(f"{book.name}: {named} of {asked.programs} programs are given a cause")
+
+
+if __name__ == "__main__":
+    main()
