@@ -46,6 +46,20 @@ class Book:
 
 def books() -> Sequence[Book]:
     """All books, the cheapest first."""
-    from . import keras_sets, pandas_tables, pictures, recipes, series, tables, texts
+    from . import (
+        control,
+        frameworks,
+        generative,
+        keras_sets,
+        language,
+        pandas_tables,
+        pictures,
+        recipes,
+        series,
+        tables,
+        texts,
+    )
 
-    return tuple(m.BOOK for m in (keras_sets, tables, series, pandas_tables, texts, pictures, recipes))
+    of_tables = (keras_sets, tables, series, pandas_tables)
+    others = (texts, pictures, recipes, generative, language, frameworks, control)
+    return tuple(m.BOOK for m in (*of_tables, *others))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name, receiver
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
@@ -278,6 +278,30 @@ def handed_beside(source: Script, node: ast.AST) -> bool:
             break
         inner = parent
     return False
+
+
+def made_of_other_side(source: Script, function: Function | None, node: ast.AST) -> bool:
+    """`mse_loss(quantized.detach(), z)`, and what is quantized is `z`: the other side takes the gradient."""
+    call = source.parents.get(node)
+    if function is None or not isinstance(call, ast.Call) or len(call.args) < 2 or node not in call.args:
+        return False
+    if not _LOSSES.search(last_name(call.func)):
+        return False
+    made: dict[str, set[str]] = {}
+    for given in of(function, ast.Assign):
+        for target in given.targets:
+            for name in names_in(target):
+                made.setdefault(name, set()).update(names_in(given.value))
+    mine, waiting = set(names_in(node)), list(names_in(node))
+    while waiting:
+        new = made.get(waiting.pop(), set()) - mine
+        mine |= new
+        waiting += new
+    others = {n for a in call.args if a is not node for n in names_in(a)} - {"self"}
+    return bool(others & (mine - set(names_in(node))))
+
+
+_LOSSES = re.compile(r"(?i)loss$|^mse|^l1$|criterion|distance")
 
 
 def is_meant(source: Script, node: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import names_in, of, unparse, walk
+from ...readers._tree import of, unparse, walk
 from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
@@ -53,6 +53,7 @@ from .meant_cuts import (
     is_worth_of_actions,
     keeps_to_itself,
     kept_to_be_told,
+    made_of_other_side,
     prepares_inputs,
     runs_frozen,
     runs_twin,
@@ -139,6 +140,7 @@ def _path_cut(source: Script) -> Finding | None:
                     or kept_to_be_told(source, function, node)
                     or slope_by_inputs(source, function, node)
                     or takes_part(source, node)
+                    or made_of_other_side(source, function, node)
                     or taken_uncut(source, function, node)
                 ):
                     return at(source, node, "the gradient path is cut inside the model")
@@ -162,7 +164,7 @@ def _path_cut(source: Script) -> Finding | None:
         if (
             is_cut(value)
             and not is_packed(flow(source), value)
-            and not _other_side_learns(source, call, value)
+            and not made_of_other_side(source, source.function_around(call), value)
         ):
             return at(source, value, "the loss is computed on a value cut off from the model")
     for one in rounds(source):
@@ -175,17 +177,6 @@ def _path_cut(source: Script) -> Finding | None:
                 return at(source, node, why)
     node = source.forwards[0] if source.forwards else source.losses[0][0]
     return ok(source, node, "nothing cuts the gradient path")
-
-
-def _other_side_learns(source: Script, call: ast.Call, cut: ast.expr) -> bool:
-    """`mse_loss(quantized.detach(), z)` in a network: the values that are handed to it carry the gradient."""
-    function = source.function_around(call)
-    if function not in source.forwards:
-        return False
-    own = {a.arg for a in of(function.args, ast.arg)} - {"self"}
-    others = [a for a in call.args if a is not cut and not is_cut(a)]
-    ends = [v for a in others for v in (a, *flow(source).values(a, 4))]
-    return any(isinstance(e, ast.Call) or own & names_in(e) for e in ends)
 
 
 _CUT_OFF = "what gradients are taken of has been cut off from the model"

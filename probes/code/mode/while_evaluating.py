@@ -115,10 +115,25 @@ def _measures(source: Script, switch: ast.Call) -> bool:
     called = {last_name(n.func) for n in of(block, ast.Call)}
     if called & _AMONG_PROCESSES and not of(block, ast.For):
         return False  # it gathers what a training step compares
+    asked = [c for c in of(block, ast.Call) if _asks_network(c)]
+    if asked and all(map(_draws_from_noise, asked)):
+        return False  # samples to look at
     weights = called & {"parameters", "named_parameters", "state_dict", "buffers"}
     if not any(map(_may_run_a_model, of(block, ast.Call))):
         return False  # it fills weights
     return not (weights and not called & {"argmax", "item", "append"})
+
+
+def _asks_network(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and _may_run_a_model(call)
+
+
+def _draws_from_noise(call: ast.Call) -> bool:
+    """`netG(fixed_noise)`, `decoder(torch.randn(64, 20))`: a net that makes samples is given noise."""
+    return bool(call.args) and _NOISE.search(unparse(call.args[0])) is not None
+
+
+_NOISE = re.compile(r"(?i)noise|randn|latent|^z(?:_|$)|_z$|codes?$")
 
 
 @probe()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from ...code.shared.numbers import known
+from ...readers.script import last_name
 from ..journal import Backward, Cleared, Stepped
 from ..machine import Machine
 from ..values import Net, Tensor, Weight
@@ -153,7 +156,8 @@ def undivided(machine: Machine) -> Iterator[Verdict]:
         node = mine[0].node
     if len(counts) < 3 or node is None or max(counts) < 2:
         return
-    usual = max(set(counts), key=counts.count)
+    usual = _written(machine, node) or max(set(counts), key=counts.count)
+    counts = [usual if c == max(counts) else c for c in counts]
     if usual < 2 or counts.count(usual) * 2 < len(counts) or len({round(s, 9) for s in scales}) != 1:
         return
     if abs(scales[0] - 1.0) < 1e-9:
@@ -168,6 +172,18 @@ def undivided(machine: Machine) -> Iterator[Verdict]:
             node,
             f"gradients of {usual} batches are gathered, each loss is divided by {1 / scales[0]:g}",
         )
+
+
+def _written(machine: Machine, backward: ast.AST) -> int | None:
+    """How many rounds `for micro in range(steps):` has: a rehearsal takes few of them."""
+    loop = next(iter(machine.source.loops_around(backward)), None)
+    over = loop.iter if isinstance(loop, ast.For) else None
+    if not isinstance(over, ast.Call) or last_name(over.func) not in ("range", "trange"):
+        return None
+    if any(loop in machine.source.loops_around(e.node) for e in machine.journal.of(Stepped)):
+        return None
+    rounds = known(machine.source, over.args[0]) if len(over.args) == 1 else None
+    return int(rounds) if rounds is not None and rounds >= 1 else None
 
 
 def divided_for_nothing(machine: Machine) -> Iterator[Verdict]:
