@@ -57,9 +57,10 @@ def books() -> Sequence[Book]:
         recipes,
         series,
         tables,
+        tasks,
         texts,
     )
 
     of_tables = (keras_sets, tables, series, pandas_tables)
-    others = (texts, pictures, recipes, generative, language, frameworks, control)
+    others = (texts, pictures, recipes, generative, language, frameworks, control, tasks)
     return tuple(m.BOOK for m in (*of_tables, *others))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..journal import Backward, Stepped
@@ -37,6 +38,9 @@ def trained_in_evaluation(machine: Machine) -> Iterator[Verdict]:
             )
 
 
+_DETECTORS = re.compile(r"(?i)rcnn|retinanet|fcos|^ssd")  # torchvision's give losses in training mode alone
+
+
 def scored_in_training(machine: Machine) -> Iterator[Verdict]:
     """Figures of held-out data are told of answers that are given in training mode."""
     if not trains(machine):
@@ -45,6 +49,7 @@ def scored_in_training(machine: Machine) -> Iterator[Verdict]:
         a
         for a in scored(machine)
         if a.modal and not a.net.unsure and any(w.moved for w in a.net.parameters())
+        if not any(_DETECTORS.search(name) for name, _ in a.modal)
     ]
     on = [a for a in asks if any(mode for _, mode in a.modal)]
     if on and len(on) == len(asks) and not on[0].guessed:
