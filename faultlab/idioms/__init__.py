@@ -48,6 +48,7 @@ def books() -> Sequence[Book]:
     """All books, the cheapest first."""
     from . import (
         control,
+        dense,
         frameworks,
         generative,
         keras_sets,
@@ -62,5 +63,5 @@ def books() -> Sequence[Book]:
     )
 
     of_tables = (keras_sets, tables, series, pandas_tables)
-    others = (texts, pictures, recipes, generative, language, frameworks, control, tasks)
+    others = (texts, pictures, recipes, generative, language, frameworks, control, dense, tasks)
     return tuple(m.BOOK for m in (*of_tables, *others))
