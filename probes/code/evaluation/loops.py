@@ -161,10 +161,15 @@ def _least_likely(source: Script) -> Finding | None:
     )
 
 
+_CLASSES = re.compile(r"(?i)class|label|categor|name|vocab|idx_?to|id2|itos")
+
+
 def _picks(source: Script, call: ast.Call) -> bool:
     """The place is chosen by a mode, or picks one thing of a list: `runs[scores.argmin()]` names no class."""
     for parent in source.above(call):
-        if isinstance(parent, (ast.IfExp, ast.Subscript)):
+        if isinstance(parent, ast.Subscript):
+            return _CLASSES.search(unparse(parent.value)) is None
+        if isinstance(parent, ast.IfExp):
             return True
         if isinstance(parent, ast.stmt):
             break

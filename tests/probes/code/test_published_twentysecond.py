@@ -306,6 +306,7 @@ for i, (x, y) in enumerate(loader):
     [
         ("print(runs[pred_scores.argmin()])", False),
         ("best = np.argmax(scores) if mode == 'max' else np.argmin(scores)", False),
+        ("print(class_names[logits.argmin()])", True),
         ("pred = logits.argmin(dim=1)\nhits = (pred == y).sum()", True),
     ],
 )
