@@ -53,6 +53,7 @@ def books() -> Sequence[Book]:
         generative,
         keras_sets,
         language,
+        launches,
         pandas_tables,
         pictures,
         recipes,
@@ -63,5 +64,5 @@ def books() -> Sequence[Book]:
     )
 
     of_tables = (keras_sets, tables, series, pandas_tables)
-    others = (texts, pictures, recipes, generative, language, frameworks, control, dense, tasks)
+    others = (texts, pictures, recipes, generative, language, frameworks, control, dense, tasks, launches)
     return tuple(m.BOOK for m in (*of_tables, *others))
