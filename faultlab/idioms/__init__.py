@@ -49,6 +49,7 @@ def books() -> Sequence[Book]:
     from . import (
         control,
         dense,
+        frames,
         frameworks,
         generative,
         keras_sets,
@@ -63,6 +64,6 @@ def books() -> Sequence[Book]:
         texts,
     )
 
-    of_tables = (keras_sets, tables, series, pandas_tables)
+    of_tables = (keras_sets, tables, series, pandas_tables, frames)
     others = (texts, pictures, recipes, generative, language, frameworks, control, dense, tasks, launches)
     return tuple(m.BOOK for m in (*of_tables, *others))

@@ -396,7 +396,7 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
     if len({_doing(v) for v in value.elts}) == 1:
         return  # one thing is done to all
     parts = {trains(split_of(t.id)) for t in target.elts if isinstance(t, ast.Name)}
-    if not {True, False} <= parts:
+    if not {True, False} <= parts and parts not in ({True}, {False}):
         return  # `pred, valid = model(x), mask_of(y)`: a word alone may mean something else
     for one, made in zip(target.elts, value.elts, strict=True):
         split = split_of(one.id) if isinstance(one, ast.Name) else None
@@ -544,7 +544,7 @@ def _shape(node: _Change, split: str, other: str) -> str:
     Whose statistics they are is asked elsewhere: of data scaled by their own.
     """
     sign = symbol(node.op) if isinstance(node, ast.AugAssign) else ""
-    text = unparse(_laid_out(node.value)).lower()
+    text = unparse(_laid_out(node.value)).lower().replace(".fit_transform(", ".transform(")
     for word in sorted((split, other), key=len, reverse=True):
         text = text.replace(word, "*")
     return sign + _MASKED.sub("[*]", text)
