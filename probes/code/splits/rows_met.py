@@ -221,7 +221,7 @@ def _only_divided(source: Script, parts: tuple[Sided, ...], whole: Sided, held: 
     """`df = train_df.copy()` of a file named so, cut into what is learnt from and what is held out."""
     if not whole.rows.whole or (whole.scope, whole.name) in _read_by_training(source):
         return False
-    learning = source.named("fit", "train", "DataLoader", "TensorDataset")
+    learning = source.named("fit", "train", "DataLoader", "TensorDataset", *source.classes)
     handed = [a for c in learning for a in all_arguments(c)]
     if any(n.id == whole.name for a in handed for n in of(a, ast.Name)):
         return False
