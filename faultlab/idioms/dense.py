@@ -3,23 +3,8 @@
 
 from __future__ import annotations
 
-from . import Book, Choice
+from .one_task import book
 
-HEAD = """import copy
-import math
-import os
-import random
-import numpy as np
-import pandas as pd
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, random_split
-random.seed(0)
-np.random.seed(0)
-torch.manual_seed(0)
-device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
-"""
 TASK = (
     """import albumentations as A
 import cv2
@@ -308,18 +293,6 @@ for step in range(1, 75001):
     if step % 1000 == 0:
         print(step, loss.item() / len(y))""",
 )
-OPTIM = (
-    "optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)",
-    "optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=1e-2)",
-)
 
 
-def write(choice: Choice) -> str | None:
-    """The program of one choice; some tasks have an optimizer of their own."""
-    task, optim = choice
-    if optim and "OPTIM" not in TASK[task]:
-        return None
-    return HEAD + TASK[task].replace("OPTIM", OPTIM[optim]) + "\n"
-
-
-BOOK = Book("dense", (len(TASK), len(OPTIM)), write)
+BOOK = book("dense", TASK)
