@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..readers._tree import names_in
 from ..readers.script import last_name
 from ..scripts.flow import flow
 from ..scripts.syntax import Script
@@ -89,10 +90,10 @@ def _worked(source: Script, node: ast.expr, depth: int = 3) -> Any:
     for over in overs or [node]:
         for name in [n for n in ast.walk(over) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]:
             given = flow(source).all_given(name)
-            value = _tried(machine, given[0].value) if len(given) == 1 and not given[0].places else None
-            again = len(given) == 1 and name.id in {n.id for n in _names(given[0].value)}
-            if value is None and depth and len(given) == 1 and not given[0].places and not again:
-                value = _worked(source, given[0].value, depth - 1)
+            made = given[0].value if len(given) == 1 and not given[0].places else None
+            value = _tried(machine, made) if made is not None else None
+            if value is None and depth and made is not None and name.id not in names_in(made):
+                value = _worked(source, made, depth - 1)
             if value is None and name.id not in (
                 "enumerate",
                 "sorted",
@@ -107,10 +108,6 @@ def _worked(source: Script, node: ast.expr, depth: int = 3) -> Any:
             if value is not None:
                 known[name.id] = value
     return _tried(Interpreter(source, known), node, known)
-
-
-def _names(node: ast.expr) -> list[ast.Name]:
-    return [n for n in ast.walk(node) if isinstance(n, ast.Name)]
 
 
 def _tried(machine: Interpreter, node: ast.expr, known: Names | None = None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
@@ -102,7 +102,7 @@ _CLASSES_FIRST = re.compile(
 
 def _filled_by_part(source: Script, scores: ast.expr) -> bool:
     """`logits[:, y : y + p, x : x + p] += out`: all but the first side is gone over in parts."""
-    names = {n.id for n in of(scores, ast.Name)}
+    names = names_in(scores)
     return any(
         isinstance(n.ctx, ast.Store)
         and unparse(n.value) in names

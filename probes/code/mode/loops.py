@@ -6,7 +6,7 @@ import ast
 import re
 
 from ....engine.model import State
-from ...readers._tree import names_in, of, unparse, walk
+from ...readers._tree import names_bound, names_in, of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name, moves_one_tensor, receiver
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
@@ -261,12 +261,9 @@ def _asked_within(source: Script, node: ast.AST, name: str, depth: int = 3) -> b
     """A function of the program that is called here reads the name from outside: `def embed(x): net(x)`."""
     for call in of(node, ast.Call):
         for function in flow(source).called(call):
-            own = {a.arg for a in function.args.args} | {
-                n.id for n in of(function, ast.Name) if isinstance(n.ctx, ast.Store)
-            }
-            if name in own:
+            if name in {a.arg for a in function.args.args} | names_bound(function):
                 continue
-            if any(n.id == name for n in of(function, ast.Name)):
+            if name in names_in(function):
                 return True
             if depth and _asked_within(source, function, name, depth - 1):
                 return True

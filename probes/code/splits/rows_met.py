@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...readers._tree import names_bound, of, unparse, walk
+from ...readers._tree import names_bound, names_in, of, unparse, walk
 from ...readers.script import all_arguments, argument, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
@@ -223,7 +223,7 @@ def _only_divided(source: Script, parts: tuple[Sided, ...], whole: Sided, held: 
         return False
     learning = source.named("fit", "train", "DataLoader", "TensorDataset", *source.classes)
     handed = [a for c in learning for a in all_arguments(c)]
-    if any(n.id == whole.name for a in handed for n in of(a, ast.Name)):
+    if any(whole.name in names_in(a) for a in handed):
         return False
     return any(
         p.learns and p.rows.table == held.rows.table and p.rows.rows and not p.rows.rows & held.rows.rows
