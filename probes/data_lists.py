@@ -303,6 +303,10 @@ def _parts_differ(
     """Hold what each rank reads against what it reads in the benchmark (`right`)."""
     if left.keys() != right.keys():
         return unknown(f"{len(left)} ranks here, {len(right)} in the benchmark: the parts cannot be equal")
+    kinds = [len(set(side.values())) for side in (left, right)]
+    if _union(left.values()) < _union(right.values()) and kinds[0] < kinds[1] == len(right):
+        text = f"{len(left)} ranks read {kinds[0]} different parts, in the benchmark {kinds[1]}"
+        return present(text, value=kinds[0], threshold=kinds[1], where=places(sorted(left)))
     if _union(left.values()) != _union(right.values()):
         return unknown("the ranks of the two sides read other entries altogether")
     other = sorted(r for r in left if left[r] != right[r])

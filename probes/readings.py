@@ -33,6 +33,7 @@ MODULES = (
     "benchmark.rates",
     "benchmark.relations",
     "benchmark.repeats",
+    "benchmark.samples",
     "benchmark.settings",
     "benchmark.settings_in_force",
     "benchmark.stack",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..config.values import number_of
+from ..curves import situation
 from ..registry import Finding, View, absent, present, probe, unknown
 from .common import losses_agree, other_rate, places_of, same_batches
 from .compare import pair
@@ -24,7 +25,7 @@ def grad_norm_scaled(view: View, ratio: float, points: int = 6) -> Finding:
     found = pair(view, "grad_norm", points)
     if isinstance(found, str):
         return unknown(found)
-    other = other_rate(view)
+    other = other_rate(view) or situation.reinforced(view.run)
     if other:
         return unknown(other)
     positive = (found.run > 0) & (found.bench > 0)

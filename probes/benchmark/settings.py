@@ -135,6 +135,19 @@ def settings_differ(
 
 
 @probe("benchmark")
+def several_differ(view: View, settings: list[str], needed: int) -> Finding:
+    """At least `needed` of these settings are recorded on both sides with two values."""
+    differ, compared = settings_apart(view, settings)
+    if compared < needed:
+        return unknown(f"fewer than {needed} of {', '.join(settings)} are recorded on both sides")
+    if len(differ) >= needed:
+        return say_apart(differ)
+    return absent(
+        f"{compared - len(differ)} of {compared} sizes are equal", value=len(differ), threshold=needed
+    )
+
+
+@probe("benchmark")
 def normalisation_left_out(view: View, scale: float) -> Finding:
     """Mean 0 and deviation 1 change nothing, where the benchmark's tell of raw values on another scale.
 

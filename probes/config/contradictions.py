@@ -19,6 +19,10 @@ _PATH = re.compile(
     r"(?:^|_)(?:path|file|files|src|tgt|source|target|data|dataset|set|ann|annotations?|corpus|images?|dir|folder"
     r"|root)(?:_|$)"
 )
+_ALIKE = re.compile(
+    r"(?i)(?:^|[._-])(?:dict(?:ionary)?|char\w*_dict\w*|vocab\w*|alphabet|charset|tokenizer\w*|lexicon|classes|class_names|names"
+    r"|label_?map|mapping|anchors?)(?:[._-]?(?:path|file|dir|name))?$"
+)
 _TELLS_APART = re.compile(r"split|fold|frac|ratio|percent|subset|index|indices|range|slice")
 
 
@@ -42,6 +46,8 @@ def held_out_file_of_training(view: View) -> Finding:
     run = view.run
     named: dict[bool, list[tuple[str, str, Setting]]] = {True: [], False: []}
     for side, bare, value, setting in _sided(run):
+        if _ALIKE.search(setting.key):
+            continue  # what both sides have to read by
         if _FILE.match(value) or (_PATH.search(names.last_part(setting.key)) and "/" in value):
             named[side].append((bare, value, setting))
     if not named[False]:
@@ -62,6 +68,35 @@ def held_out_file_of_training(view: View) -> Finding:
     if not looked:
         return unknown("the configuration names the files of one side alone")
     return absent("training and held-out data come from different files")
+
+
+_DICTIONARY = re.compile(
+    r"(?i)(?:^|_)(?:char\w*_dict(?:_path|_file)?|dict_path|dict_file|vocab_(?:file|path)|label_map(?:_path|_file)?"
+    r"|classes_(?:file|path)|names_file|alphabet(?:_file)?)$"
+)
+_TEXT = re.compile(r"[^\s:]+\.(?:txt|json|ya?ml|names|dict|vocab|model|csv|tsv)$", re.I)
+
+
+@probe()
+def dictionaries_disagree(view: View) -> Finding:
+    """One configuration names two files for one dictionary of classes, characters or words."""
+    named: dict[tuple[str, str], dict[str, Setting]] = {}
+    for setting in view.run.raw_settings:
+        leaf = names.last_part(setting.key)
+        if isinstance(setting.value, str) and _DICTIONARY.search(leaf) and _TEXT.match(setting.value):
+            by_name = named.setdefault((setting.file, leaf), {})
+            by_name.setdefault(setting.value.replace("\\", "/").rpartition("/")[2], setting)
+    if not named:
+        return unknown("no configuration names a dictionary of classes, characters or words")
+    for (_, leaf), found in named.items():
+        if len(found) > 1 and not re.search(r"(?i)src|source|tgt|target", leaf):
+            one, other = list(found.values())[:2]
+            return present(
+                f"{one.key} is {one.value}, and {other.key} is {other.value}",
+                value=other.value,
+                where=(Place(other.file, other.line), Place(one.file, one.line)),
+            )
+    return absent("every dictionary has one file")
 
 
 def _of_training(value: str) -> bool:

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from ...engine.model import Place
 from ..readers.script import DEFAULT
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
 from ..run import Configured, Run
@@ -133,6 +134,17 @@ def fp16_on_bf16_model(view: View) -> Finding:
     return unknown(f"nothing says in which number format {model.value} was trained")
 
 
+_PURE = ("pure_bf16", "pure_bf16_training", "full_bf16", "use_pure_bf16")  # LLaMA-Factory and its kin
+
+
+def _switched(run: Run, keys: tuple[str, ...]) -> tuple[str, Place] | None:
+    """The first of these switches that is on, with its place."""
+    for setting in run.raw_settings:
+        if setting.key.rpartition(".")[2].lower() in keys and str(setting.value).lower() == "true":
+            return f"{setting.key} = {setting.value}", Place(setting.file, setting.line)
+    return None
+
+
 @probe("config:precision")
 def pure_bf16_weights(view: View) -> Finding:
     """Weights kept in bf16 without an fp32 copy.
@@ -145,6 +157,7 @@ def pure_bf16_weights(view: View) -> Finding:
     if setting.value != "bf16":
         return absent(f"the number format is {setting.value}", **carried(setting))
     pure = raw_value(run, r"(?:bf16|bfloat16)[-_](?:true|pure|full)|pure[-_]bf16|bf16_full")
+    pure = pure or _switched(run, _PURE)
     if pure is not None:
         return present(f"{pure[0]}: weights and updates are both in bf16", value=pure[0], where=(pure[1],))
     masters = run.settings.get("master_weights")

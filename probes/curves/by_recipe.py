@@ -16,7 +16,7 @@ from ..run import Run
 from . import situation
 from .judging import probe, see
 from .metrics import finite
-from .shapes import shape
+from .shapes import Shape, shape
 from .stuck import at_token_frequencies
 
 _ARCHITECTURE = re.compile(
@@ -109,6 +109,19 @@ def answers_near_nothing(view: View, points: int = 5, units: float = 50.0) -> Fi
     return absent(words, **rest)
 
 
+def _falls_elsewhere(view: View, curve: Shape, fall: float) -> bool:
+    """Whether the benchmark begins at the same loss, keeps its weights otherwise, and falls by `fall`."""
+    other = None if view.benchmark is None else view.benchmark.series.get("train/loss")
+    theirs = None if other is None else shape(other)
+    if view.benchmark is None or theirs is None or theirs.count < 5 or theirs.start.value <= 0:
+        return False
+    if "precision" in view.benchmark.settings:
+        if pure_bf16_weights(View(view.benchmark)).state is State.PRESENT:
+            return False
+    near = abs(theirs.start.value / curve.start.value - 1) <= 0.1
+    return near and 1 - theirs.end.value / theirs.start.value >= fall
+
+
 @probe("train/loss", "config:precision")
 def stands_in_bf16(view: View, rate: float = 5e-5, fall: float = 0.02) -> Finding:
     """The loss does not fall, weights are in bf16 alone, and a step of Adam is below what bf16 can add.
@@ -125,7 +138,7 @@ def stands_in_bf16(view: View, rate: float = 5e-5, fall: float = 0.02) -> Findin
         return unknown(f"{pure.why}; the learning rate or the course of the loss is not known")
     gained = 1 - curve.end.value / curve.start.value if curve.start.value > 0 else float(np.nan)
     words = f"{pure.why}, the learning rate is {known:g}, and {curve.name} falls by {max(gained, 0):.1%}"
-    if situation.trained_start(run):
+    if situation.trained_start(run) and not _falls_elsewhere(view, curve, 5 * fall):
         return unknown(f"{words}; the model is trained further, where losses move little")
     if "adam" not in optimizer or not np.isfinite(gained):
         return unknown(words)

@@ -166,6 +166,8 @@ def grad_grows_steadily(view: View, ratio: float = 5.0, monotony: float = 0.8) -
     lies within the first tenth. A falling loss with a growing norm is common in long training, so the growth
     must be in the points too.
     """
+    if reason := situation.reinforced(view.run):
+        return unknown(f"{reason}, and its gradient follows what is sampled")
     curve = _norm(view.run, 20)
     if isinstance(curve, Finding):
         return curve

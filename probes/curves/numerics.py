@@ -86,11 +86,18 @@ def loss_not_finite_at_start(view: View, first_points: int = 1) -> Finding:
 CLIMBS = 1.3  # from here on three values above all before them are no calm
 
 
+THROWN_OFF = 3.0  # times its lowest level
+
+
 def _growth(before: Floats) -> tuple[float, float, float]:
     """(last level, usual level, ratio) of the numbers before the first that is none."""
     last = float(np.max(before[-3:]))
     if len(before) >= 6:
         usual = min(float(np.median(before[-13:-3])), float(np.median(before)))
+        if len(before) >= 10:  # thrown off for good long before, it is calm no more
+            low = float(np.min(stats.running_median(before, 5)[2:-2]))
+            if 0 < THROWN_OFF * low <= float(np.median(before[-5:])):
+                usual = min(usual, low)
     else:  # so few that only what came before the peak is its past: a falling curve has not grown
         past = (
             before[: len(before) - 3 + int(np.argmax(before[-3:]))]

@@ -88,6 +88,8 @@ def of_another_size(run: Run, curve: Shape, ratio: float, gap: float, points: in
     )
     if np.sum(high) < points or step < gap or lowest < ratio:
         return absent(f"no {points} points of {curve.name} are of another size", series=(curve.name,), **seen)
+    if len(np.unique(y[high])) == 1:
+        return unknown(f"{words}, all of them {y[high][0]:g}: an end of the number format, or a code", **seen)
     groups = int(np.sum(high[1:] & ~high[:-1])) + int(high[0])
     if share > 0.4 or groups < points or np.sum(high) > 2 * groups:
         return unknown(f"{words}, many of them in a row", **seen)

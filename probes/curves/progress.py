@@ -56,6 +56,8 @@ def not_converging(run: Run, curve: Shape, progress: float = 0.05) -> Finding:
     Where single levels are too noisy to tell, whole thirds of the run do: their medians are surer.
     """
     reason = situation.objective(run) or situation.too_early(run, curve)
+    if (noise := situation.diffuses(run)) and situation.trained_start(run, curve):
+        reason = reason or noise
     if reason:
         return unknown(reason)
     lowest = stats.lowest_level(curve.y, max(1, curve.count // 5))

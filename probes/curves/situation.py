@@ -175,7 +175,13 @@ _DIFFUSES = frozenset(
         "beta_schedule",
     )
 )
-_DIFFUSION = re.compile(r"(?i)stable-?diffusion|sd_?xl|\bddpm|networks\.lora|\bflux\.?1")
+_DIFFUSION = re.compile(
+    r"(?i)stable-?diffusion|sd_?xl|\bddpm|networks\.lora|\bflux\.?1|^(?:t2v|i2v|t2i|i2i)\w{0,8}$|\bopen-?sora"
+    r"|\bhunyuan-?video|\bcogvideo|\bwan-?2\.\d|\bflow[_-]?match|\brectified[_-]?flow"
+)
+
+
+_NOISE_KNOWN = 0.5  # of the variance of the noise, which an untrained model is left with
 
 
 def diffuses(run: Run) -> str | None:
@@ -263,6 +269,8 @@ def trained_start(run: Run, curve: Shape | None = None) -> str | None:
     worded = any(f"{split}/perplexity" in run.series for split in ("train", "eval"))
     if curve is not None and worded and curve.step(0) <= 20 and curve.start.value < LEAST_GUESS:
         return f"the first loss {curve.start.value:.3g} of a language model is below a guess among 32 letters"
+    if curve is not None and diffuses(run) and curve.start.value < _NOISE_KNOWN:
+        return f"the first loss {curve.start.value:.3g} is far below that of noise that nothing is known of"
     judged = quality(run)
     if curve is not None and judged and judged[0] == "good" and curve.best_progress < 0.5:
         return f"{judged[1]} though the loss fell by {max(curve.best_progress, 0):.0%} only"

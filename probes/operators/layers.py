@@ -136,6 +136,42 @@ def gradients_part(view: View, agree: float, apart: float, signs: float, others:
     )
 
 
+_LAYER = re.compile(r"(?<=[._])\d+(?=[._])|(?<=layer)\d+(?=[._])")
+LAYERS = 3  # in which a kind of parameter comes again
+
+
+@probe()
+def gradients_of_one_kind(view: View, agree: float, apart: float) -> Finding:
+    """At the first step the gradients of one kind of parameter are off in all layers, and no others are.
+
+    A kind is a name without the number of its layer; norms agree within `agree` and part beyond `apart`,
+    relative. What is off in the last layer as in the first comes from what stands at that place of a layer.
+    """
+    mine, theirs = _sides(view)
+    step = min(mine.keys() & theirs.keys(), default=None)
+    kinds: dict[str, list[float]] = {}
+    for name, norm in () if step is None else mine[step].items():
+        if "expert" not in name and (other := theirs[step].get(name)) and _LAYER.search(name):
+            kinds.setdefault(_LAYER.sub("*", name), []).append(norm / other)
+    kinds = {kind: ratios for kind, ratios in kinds.items() if len(ratios) >= LAYERS}
+    if len(kinds) < LAYERS:
+        return unknown("gradients of single parameters are not there on both sides, in several layers")
+    off = [k for k, ratios in kinds.items() if all(abs(r - 1) > apart for r in ratios)]
+    near = {k: sum(abs(r - 1) <= agree for r in ratios) / len(ratios) for k, ratios in kinds.items()}
+    right = [k for k, share in near.items() if share >= PURE]
+    if not off and len(right) == len(kinds):
+        return absent(f"the gradients of {len(kinds)} kinds of parameters agree with the benchmark's")
+    if not off or len(off) + len(right) < len(kinds) or len(off) > len(right):
+        return unknown("the gradients of no one kind of parameter part alone")
+    ratios = sorted(kinds[off[0]])
+    return present(
+        f"the gradients of {off[0]} are {ratios[len(ratios) // 2]:.3g} times the benchmark's in all of"
+        f" {len(ratios)} layers at step {step:g}, and those of {len(right)} other kinds agree",
+        step=step,
+        value=off[0],
+    )
+
+
 @probe()
 def gradients_gone(view: View) -> Finding:
     """Parameters whose gradient is zero or missing here at all steps, and never in the benchmark.

@@ -7,7 +7,8 @@ import re
 import numpy as np
 
 from ...engine.model import Place
-from ..registry import Finding, View, absent, present, probe, unknown
+from ..registry import Finding, View, absent, place, present, probe, unknown
+from ..run import Setting
 from ..tensors.condition import LARGEST, condition
 from ..tensors.model import Operator, Tensor
 from ..tensors.opdebug import flags
@@ -165,6 +166,26 @@ def saturates_unseen(view: View) -> Finding:
                             Place(tensor.file or operator.name, step=operator.step),
                         ),
                     )
+    if (logged := _logged(view, said)) is not None:
+        return logged
     if not looked:
-        return unknown("nothing of fp16 was dumped or monitored")
+        return unknown("nothing of fp16 was dumped or monitored, and no logged figure stands at its end")
     return absent(f"{looked} tensors of fp16 stay below 65504", value=looked)
+
+
+def _logged(view: View, said: Setting) -> Finding | None:
+    """A loss or gradient norm that is 65504 exactly, more than once: the largest number of fp16."""
+    for name in ("train/loss", "grad_norm"):
+        one = view.run.series.get(name)
+        if one is None:
+            continue
+        at = np.flatnonzero(np.abs(one.values) == LARGEST["float16"])
+        if len(at) > 1:
+            return present(
+                f"{said.key} = {said.value}, and {name} is 65504, the end of fp16, at {len(at)} points",
+                value=LARGEST["float16"],
+                step=float(one.steps[at[0]]),
+                series=(name,),
+                where=(Place(said.file, said.line), place(one, int(at[0]))),
+            )
+    return None

@@ -70,7 +70,7 @@ _ENV_SIGNS = frozenset(
 )
 _ENV = re.compile(
     r"(?:HCCL|NCCL|MS|ASCEND|GLOG|OMP|MKL|CUBLAS|TORCH|PYTORCH|TF|XLA|NVIDIA|CUDNN|KMP|ACL|MINDSPORE|FLAGS"
-    r"|BF16|FP16|INF_NAN|TASK_QUEUE|COMBINED|LCCL|HF|TOKENIZERS|DEVICE|RANK|WORLD)_[A-Z0-9_]+|WORLD_SIZE"
+    r"|BF16|FP16|INF_NAN|TASK_QUEUE|COMBINED|LCCL|ATB|CLOSE_MATMUL|HF|TOKENIZERS|DEVICE|RANK|WORLD)_[A-Z0-9_]+|WORLD_SIZE"
     r"|LOCAL_WORLD_SIZE|CUDA_[A-Z_]*|PYTHONHASHSEED|NPROC_PER_NODE|NNODES|RANK_SIZE|DEVICE_NUM"
 )
 # Packages whose version can matter to a diagnosis; others are not kept as facts.
@@ -411,6 +411,9 @@ def environment_key(name: str) -> bool:
 
 def _is_env(keys: Iterable[str]) -> bool:
     last = {k.rsplit(".", 1)[-1] for k in keys}
+    steering = sum(map(environment_key, last))
+    if steering >= 2 and 2 * steering > len(last) and all(map(str.isupper, last)):
+        return True  # switches alone, as somebody wrote them down
     return len(last & _ENV_SIGNS) >= 2
 
 

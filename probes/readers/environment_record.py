@@ -20,7 +20,10 @@ from .text import environment
 FORMAT = "environment"
 GIVES = Gives(
     title="Records of the environment",
-    files="`collect_env` reports, version files of CANN and its driver, `env.log`, `ascend-dmi --dg`",
+    files=(
+        "`collect_env` reports, version files of CANN and its driver, `env.log`, `npu-smi info`, "
+        "`ascend-dmi --dg`"
+    ),
     lacks="Anything of the training itself.",
     lines="some",
     settings="some",
@@ -50,6 +53,9 @@ _COMPUTES = re.compile(r"^(?:aicore|aicpu|aiv|hbm\w*|chipMemory\w*)$", re.IGNORE
 _STATUS = re.compile(r"\b(?:PASS|HEALTH|SKIP|FAIL|(?:GENERAL|IMPORTANT|EMERGENCY)_WARN)\b")
 _WARNED = re.compile(r"\b(?:GENERAL|IMPORTANT|EMERGENCY)_WARN\b")
 LEAST_ITEMS = 2
+# `npu-smi info`: a head with the driver, and rows that name each device and its health
+_SMI = re.compile(r"^[|\s]*npu-smi (\d[\w.]*)\s+Version: ", re.MULTILINE)
+_SMI_DEVICE = re.compile(r"^\|\s*\d{1,3}\s+((?:Ascend ?)?(?:910|310)\w*)\s*\|\s*[A-Z]\w+\s*\|", re.MULTILINE)
 # `env.log` as somebody's job script writes it: a name and a version to a line, among variables.
 _NAMED = re.compile(r"^(?:env|environ\w*|versions?|pip\w*|packages?)(?:[._-][\w.-]*)?\.log$", re.IGNORECASE)
 _LISTED = re.compile(
@@ -69,6 +75,8 @@ def sniff(file: RunFile) -> bool:
     if _CANN_NAMES.search(file.name):
         return _CANN_VERSION.search(file.head_text) is not None
     if _NAMED.match(file.name) and len(_LISTED.findall(file.head_text)) >= LEAST_VERSIONS:
+        return True
+    if _SMI.search(file.head_text[:2000]) and _SMI_DEVICE.search(file.head_text):
         return True
     return _is_report(file.head_text) or len(_tested(file.head_text)) >= LEAST_ITEMS
 
@@ -122,6 +130,12 @@ def read(file: RunFile) -> FileContent:
     elif _NAMED.match(file.name) and (listed := _LISTED.findall(text)):
         named = ((name.lower().replace("_", "-"), version) for name, version in listed)
         facts = {f"version:{_ASCEND.get(name, name)}": version for name, version in named}
+    elif (head := _SMI.search(text)) is not None and (devices := _SMI_DEVICE.findall(text)):
+        name = devices[0].replace(" ", "")
+        facts = {
+            "version:ascend-driver": head.group(1),
+            "device": name if name.startswith("Ascend") else f"Ascend{name}",
+        }
     elif _tested(text):
         return FileContent(FORMAT, events=_warnings(text, file.path))
     else:

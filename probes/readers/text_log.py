@@ -107,6 +107,7 @@ def read(file: RunFile) -> FileContent:
 _WORKED_OUT = (
     orders.come_again,
     label_lists.none_counted,
+    label_lists.first_sample,
     first_weights.printed,
     described.columns_apart,
     decay_groups.printed,

@@ -223,6 +223,12 @@ _KNOWN = (
         rb"^(.{0,80}?\bepisodes?\b.{0,120}?\b(?:av(?:era)?ge? |mean |total )?)scores?(?= ?[:=])(.*)$",
         lambda m: m.group(1) + b"reward" + re.sub(rb"(?i)\bscores?(?= ?[:=])", b"reward", m.group(2)),
     ),
+    # MindOCR
+    _known(
+        b"performance: {",
+        rb"\bPerformance: (\{[^{}\n]{1,400}\})",
+        lambda m: b"eval performance: " + re.sub(rb"(?<=')([\w-]+)(?=': )", rb"eval_\1", m.group(1)),
+    ),
     # PaddleOCR: "cur metric" is that of the evaluation at hand
     _known(b"cur metric, ", rb"\bcur metric, ", rb"eval metric, "),
 )

@@ -75,3 +75,25 @@ def none_counted(data: bytes, file: str, rank: int | None) -> tuple[Event, ...]:
     text = f"{len(empty)} of {len(counts)} steps count no token in the loss"
     line = data.count(b"\n", 0, empty[0]) + 1
     return (Event("worked-out", file, line, rank=rank, text=text, data="steps-without-labels"),)
+
+
+FIRST = "first-labels"
+
+
+def first_sample(data: bytes, file: str, rank: int | None) -> tuple[Event, ...]:
+    """The event of the first labels of tokens that are printed whole; its value is the share that is -100."""
+    head = data[:LOOK]
+    for labels in _LABELS.finditer(head):
+        values = [v.strip() for v in labels[1].split(b",")]
+        if len(values) < 2 * LEAST or not all(re.fullmatch(rb"-?\d{1,7}", v) for v in values):
+            continue
+        share = values.count(b"-100") / len(values)
+        if not share and max(map(int, values)) < LEAST_TOKEN:
+            continue  # classes, and no tokens
+        text = f"of the {len(values)} labels that are printed, {share:.0%} are -100"
+        line = head.count(b"\n", 0, labels.start(1)) + 1
+        return (Event("worked-out", file, line, None, share, rank, text, FIRST),)
+    return ()
+
+
+LEAST_TOKEN = 1000  # more than one counts classes by

@@ -33,6 +33,7 @@ FEW = 4  # after a look at so many of them
 RECENT = 64 * 1024  # bytes before a line in which lines like it are looked for
 # the head of Ultralytics' evaluation, on a line with a bar: "mAP@.5:.95: 100% 9/9" is no value of a metric
 _EVALUATED = re.compile(rb"\s*Class\s+Images\s+\w+\s+\S.*mAP").match
+_ZERO = re.compile(r"(?<![\w.])0(?![\w.])")
 _END = re.compile(rb"\d*([.eE+-]\d*|)$")  # the last number of a line: what comes after its point
 # Before the first row these are placed at that row: they tell of its beginning.
 _EARLY = frozenset({"overflow", "skipped-step", "loss-scale", "overflow-ignored"})
@@ -542,6 +543,10 @@ def _shown(loss: Series, series: tuple[Series, ...]) -> Series:
 
 def _rule(raw: bytes, text: str, shape: Shape | None) -> phrases.Rule | None:
     found = phrases.match_rule(text[:4000]) if phrases.HINT.search(raw[:LONG_TEXT]) else None
+    if found is None and (shape is None or not shape.metrics) and _ZERO.search(text):
+        # "double bit errors: 0" says nothing, and a later line of this shape may count some
+        told = _ZERO.sub("1", text[:4000])
+        found = phrases.match_rule(told) if phrases.HINT.search(told.encode()) else None
     if found is None or (shape is not None and shape.metrics and found[0].kind not in phrases.ON_ROWS):
         return None
     return found[0]

@@ -40,6 +40,7 @@ _NAN = r"(?:nan|inf|-inf|non-?finite|infinite|not finite)(?: or (?:nan|inf))?"
 _TENSORS = r"(?:grad\w*|gradient norm|total norm|weights?|parameters?|activations?|outputs?|logits|inputs?)"
 _PARTS = r"\b(?:driver|firmware|cann|hdk|toolkit|torch[_-]npu|ascend\b.{0,40}\bpackage|cuda runtime)\b"
 _SAMPLES = r"(?:image|sample|label|annotation|audio|video|record|file|row|line)s?\b"
+_GONE = r"(?:no such file|does not exist|filenotfounderror|errno 2\b|moov atom not found)"
 
 _SCALING = (
     _rule(
@@ -291,6 +292,16 @@ _WARNINGS = (
     ),
     _rule("token-length", r"Token indices sequence length is longer than"),
     _rule(
+        "known-warning",
+        r"\b(?:label|target|class)s? (?:values?|ids?|index|indices)\b.{0,30}"
+        r"\b(?:out of|outside)(?: of)? (?:the |its )?(?:valid )?range",
+        r"\b(?:label|target|class|category)(?: (?:class|id|index|value))? \d+ "
+        r"(?:exceeds|is (?:not below|larger than)|>=?) "
+        r"(?:the )?(?:nc|num(?:ber of |_)classes|max\w*)\b",
+        r"\bpossible (?:class )?labels are 0 ?- ?\d+",
+        data="labels-out-of-range",
+    ),
+    _rule(
         "data-warning",
         r"(?<!number of )(?<!no )(?<!\b0 )(?<!any )corrupt(?:ed)? (?:JPEG|image|file|label|data|EXIF|record)",
         r"Truncated File Read|image file is truncated|cannot identify image file",
@@ -309,6 +320,9 @@ _WARNINGS = (
         rf"skipping (?:\S+ ){{0,3}}?(?:corrupt\w*|bad|broken|invalid|empty|unreadable) ?{_SAMPLES}",
         rf"(?:failed|unable) to (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",
         rf"could not (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",
+        # "[Errno 2] No such file or directory: '/data/17.mp4', skip this sample"
+        rf"{_GONE}.{{0,300}}\bskip(?:ped|ping|s)?\b.{{0,20}}(?:{_SAMPLES}|data\b|it\b|$)",
+        rf"\bskip(?:ped|ping|s)? (?:this |the |a )?(?:data|{_SAMPLES}).{{0,200}}{_GONE}",
     ),
     _rule(
         "known-warning",
@@ -425,12 +439,6 @@ _WARNINGS = (
     ),
     _rule(
         "known-warning",
-        r"\b(?:label|target|class)s? (?:values?|ids?|index|indices)\b.{0,30}"
-        r"\b(?:out of|outside)(?: of)? (?:the |its )?(?:valid )?range",
-        data="labels-out-of-range",
-    ),
-    _rule(
-        "known-warning",
         r"(?<!non[- _])\btrainable (?:params|parameters|weights)\s*[:=]\s*0(?![\d.,])",
         r"does not (?:have|contain) (?:a |any )?trainable (?:param|variable|weight)",
         data="nothing-trainable",
@@ -462,7 +470,7 @@ HINT = re.compile(
     rb"|duplicate|attribute|eval mode|evaluated|best model|conditioned|discrepancy|y_pred|disabling"
     rb"|anomal|prompt|bos\b|keep_prob|label value|restored|skip|labels in your|nvidia|not available"
     rb"|compiled with|exit|return|loaded|loading|transferred|not match|lower than|too old|not compatible"
-    rb"|outside|bits? (?:error|aggregate|isolated)"
+    rb"|outside|exceeds|>=|labels are|bits? (?:error|aggregate|isolated)"
     rb"|miscompare|emergency_warn|\|\s*fail\b"
     rb"|ecc\b|xid|fall|not in model|not installed|not supported|not found|optimi[sz]er",
     re.IGNORECASE,

@@ -58,6 +58,21 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("held-out-file-of-training", "absent", {"data.train.root": "/d/coco", "data.val.root": "/d/coco"}, {}),
     ("held-out-file-of-training", "unknown", {"train_file": "a/b.csv"}, {}),
+    # both sides have to read by one dictionary
+    (
+        "held-out-file-of-training",
+        "unknown",
+        {"train.character_dict_path": "u/en.txt", "eval.character_dict_path": "u/en.txt"},
+        {},
+    ),
+    (
+        "dictionaries-disagree",
+        "present",
+        {"train.character_dict_path": "u/en.txt", "post.character_dict_path": "u/ch.txt"},
+        {},
+    ),
+    ("dictionaries-disagree", "absent", {"train.vocab_file": "u/en.txt", "eval.vocab_file": "v/en.txt"}, {}),
+    ("dictionaries-disagree", "unknown", {"lr": 0.1}, {}),
     (
         "stopping-turned-round",
         "present",

@@ -1,0 +1,237 @@
+"""What a ninth suite of NPU directories showed: zeros in lines, dictionaries, switches, samples."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from traindoctor.engine.load import load_rules
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.readings import readings
+
+RULES = load_rules()
+ROWS = "".join(f"step {i} loss {2 + 9 / i:.4f} lr 1e-4\n" for i in range(1, 41))
+
+
+def found(folder: Path, symptom: str, mine: dict[str, str], theirs: dict[str, str] | None = None) -> str:
+    """The state of a symptom in a directory of these files, beside a benchmark of those."""
+    sides = []
+    for side, files in (("run", mine), ("benchmark", theirs)):
+        if files is None:
+            continue
+        for name, text in files.items():
+            path = folder / side / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        sides.append(open_run(folder / side))
+    bench = sides[1] if len(sides) > 1 else None
+    read = dict(readings(sides[0], bench, [RULES.symptoms[symptom]]))[symptom]
+    assert "probe error" not in read.why, read.why
+    return str(read.state.value)
+
+
+@pytest.mark.parametrize(
+    ("counts", "state"), [([0, 0, 14, 0], "present"), ([14, 0, 0, 0], "present"), ([0, 0, 0, 0], "unknown")]
+)
+def test_counts_after_a_line_of_zeros(tmp_path: Path, counts: list[int], state: str) -> None:
+    """`npu-smi info -t ecc` prints one shape of line for each device, and the first ones are well."""
+    text = "".join(
+        f"    NPU ID          : {n}\n    HBM Double Bit Error Count    : {c}\n" for n, c in enumerate(counts)
+    )
+    assert found(tmp_path, "log-device-memory-errors", {"ecc.txt": text, "train.log": ROWS}) == state
+
+
+@pytest.mark.parametrize(
+    ("line", "state"),
+    [
+        ("[WARNING] 17.jpg: Label class 83 exceeds nc=80. Possible class labels are 0-79", "present"),
+        ("ValueError: class id 12 >= num_classes 10", "present"),
+        ("corrupt image 17.jpg: cannot be read", "absent"),
+        ("label smoothing 0.1, class weights are 80 numbers", "unknown"),
+    ],
+)
+def test_labels_beyond_the_classes(tmp_path: Path, line: str, state: str) -> None:
+    """However a tool says that a label is too large."""
+    text = "torch 2.1.0\n" + line + "\n" + ROWS
+    assert found(tmp_path, "log-labels-out-of-range", {"train.log": text}) == state
+
+
+@pytest.mark.parametrize(
+    ("line", "state"),
+    [
+        ("the error is [Errno 2] No such file or directory: '/d/17.mp4', skip this sample", "present"),
+        ("Skipping sample 17: FileNotFoundError: /d/17.wav", "present"),
+        ("latest does not exist, skip loading the optimizer", "unknown"),
+    ],
+)
+def test_samples_that_are_skipped(tmp_path: Path, line: str, state: str) -> None:
+    """Files that are not there, and samples that are passed over for it."""
+    assert found(tmp_path, "log-data-warning", {"train.log": line + "\n" + ROWS}) == state
+
+
+DECODED = "postprocess:\n  character_dict_path: utils/{}\nlr: 0.1\n"
+CODED = "train:\n  character_dict_path: utils/en_dict.txt\neval:\n  character_dict_path: utils/en_dict.txt\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        (CODED + DECODED.format("ch_dict.txt"), "present"),
+        (CODED + DECODED.format("en_dict.txt"), "absent"),
+        ("model:\n  src:\n    vocab_path: a.txt\n", "absent"),
+        ("lr: 0.1\nbatch_size: 8\n", "unknown"),
+    ],
+)
+def test_dictionaries(tmp_path: Path, text: str, state: str) -> None:
+    """Labels are coded by one dictionary and decoded by another."""
+    assert found(tmp_path, "dictionaries-disagree", {"config.yaml": text}) == state
+    assert found(tmp_path, "held-out-file-of-training", {"config.yaml": text}) != "present"
+
+
+@pytest.mark.parametrize(
+    ("mode", "losses", "state"),
+    [
+        ("0", ["9.1", "65504", "8.8", "65504"], "present"),
+        ("0", ["9.1", "9.0", "8.8", "8.7"], "unknown"),
+        ("1", ["9.1", "65504", "8.8", "65504"], "unknown"),
+    ],
+)
+def test_logged_figures_at_the_end_of_fp16(tmp_path: Path, mode: str, losses: list[str], state: str) -> None:
+    """In saturation mode a loss that overflows is the largest number of the format."""
+    files = {
+        "env.txt": f"INF_NAN_MODE_ENABLE={mode}\nHCCL_DETERMINISTIC=true\n",
+        "train.log": "".join(f"step {n} loss {v} lr 1e-4\n" for n, v in enumerate(losses * 3)),
+    }
+    assert found(tmp_path, "overflow-saturates-unseen", files) == state
+
+
+def pipeline(*steps: str) -> str:
+    """A data configuration with these steps."""
+    listed: list[dict[str, Any]] = [{"trans_type": s, "param": {"size": 3}} for s in steps]
+    return json.dumps({"dataset_param": {"train_pipeline": {"video": listed}}, "batch_size": 2})
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "state"),
+    [
+        (["ToTensor", "Crop"], ["ToTensor", "Crop", "norm_fun"], "present"),
+        (["ToTensor", "Crop", "norm_fun"], ["ToTensor", "Crop"], "present"),
+        (["ToTensor", "Crop"], ["ToTensor", "Crop"], "absent"),
+        (["ToTensor"], [], "unknown"),
+        (["ToTensor"], ["to_image"], "absent"),  # the words of another library
+    ],
+)
+def test_steps_of_a_pipeline(tmp_path: Path, mine: list[str], theirs: list[str], state: str) -> None:
+    """A step that one side leaves out."""
+    sides = [{"data.json": pipeline(*steps)} for steps in (mine, theirs)]
+    assert found(tmp_path, "pipeline-steps-differ", *sides) == state
+
+
+PROMPT, ANSWER = [151644, 872, 198, 108386, 151645], [104198, 31838, 102661, 99718, 151645]
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "state"),
+    [
+        (PROMPT + ANSWER, [-100] * 5 + ANSWER, "present"),
+        ([-100] * 5 + ANSWER, [-100] * 5 + ANSWER, "absent"),
+        ([-100] * 5 + ANSWER, None, "unknown"),
+    ],
+)
+def test_labels_that_are_printed(
+    tmp_path: Path, mine: list[int], theirs: list[int] | None, state: str
+) -> None:
+    """The first sample of LLaMA-Factory and its kin."""
+    sides = [{"train.log": ("" if ids is None else f"label_ids:\n{ids}\n") + ROWS} for ids in (mine, theirs)]
+    assert found(tmp_path, "printed-labels-masked-otherwise", *sides) == state
+
+
+SIZES = {"hidden_size": 3584, "num_attention_heads": 28, "num_hidden_layers": 28}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "state"),
+    [
+        ({**SIZES, "hidden_size": 1536, "num_attention_heads": 12}, "present"),
+        ({**SIZES, "num_attention_heads": 32}, "absent"),
+        ({"hidden_size": 1536}, "unknown"),
+    ],
+)
+def test_sizes_of_a_model(tmp_path: Path, theirs: dict[str, int], state: str) -> None:
+    """Several sizes at once are another model, one may be a slip."""
+    assert (
+        found(tmp_path, "model-of-other-size", {"a.json": json.dumps(SIZES)}, {"a.json": json.dumps(theirs)})
+        == state
+    )
+
+
+@pytest.mark.parametrize(
+    ("off", "state"),
+    [
+        ({"qkv": 2.4}, "present"),
+        ({}, "absent"),
+        ({"qkv": 2.4, "out": 1.5, "up": 3.0, "down": 2.0}, "unknown"),
+    ],
+)
+def test_gradients_of_one_kind(tmp_path: Path, off: dict[str, float], state: str) -> None:
+    """One kind of weight is off in every layer."""
+    sides = []
+    for scales in (off, dict[str, float]()):
+        rows = "".join(
+            f"layers.{n}.{kind}.weight,1,-1,{(n + 1) * scales.get(kind, 1.0)},[4]\n"
+            for n in range(4)
+            for kind in ("qkv", "out", "up", "down")
+        )
+        sides.append({"grad_summary_0.csv": "param_name,max,min,norm,shape\n" + rows, "train.log": ROWS})
+    assert found(tmp_path, "gradients-of-one-kind-off", *sides) == state
+
+
+@pytest.mark.parametrize(("fall", "state"), [(0.9, "present"), (1.31, "unknown")])
+def test_a_trained_model_that_stands_in_bf16(tmp_path: Path, fall: float, state: str) -> None:
+    """Its loss would fall: the benchmark's does, from the same weights."""
+    config = "finetuning_type: full\nbf16: true\nlearning_rate: 1.0e-6\n"
+    rows = [
+        "".join(f"step {n} loss {1.32 + (end - 1.32) * n / 60:.4f}\n" for n in range(60))
+        for end in (1.315, fall)
+    ]
+    sides = [
+        {"sft.yaml": config + pure, "train.log": text}
+        for pure, text in zip(("pure_bf16: true\n", ""), rows, strict=True)
+    ]
+    assert found(tmp_path, "stands-in-bf16", *sides) == state
+
+
+def test_switches_alone_and_npu_smi(tmp_path: Path) -> None:
+    """A file of switches, and the listing of the devices."""
+    (tmp_path / "env.txt").write_text("HCCL_DETERMINISTIC=true\nTASK_QUEUE_ENABLE=2\n")
+    (tmp_path / "smi.txt").write_text(
+        "+------+\n| npu-smi 24.1.rc2     Version: 24.1.rc2   |\n+------+\n"
+        "| 0     910B3          | OK            | 95.3        48                0    / 0             |\n"
+    )
+    (tmp_path / "train.log").write_text(ROWS)
+    run = open_run(tmp_path)
+    assert {s.key for s in run.raw_settings} >= {"HCCL_DETERMINISTIC", "TASK_QUEUE_ENABLE"}
+    assert run.facts["device"] == "Ascend910B3"
+    assert run.facts["version:ascend-driver"] == "24.1.rc2"
+
+
+def test_scores_of_mindocr(tmp_path: Path) -> None:
+    """What the callback calls performance is that of the evaluation."""
+    text = "".join(
+        f"epoch: [{n}/9] step: [84/84], loss: {9 / n:.4f}, lr: 0.002\n"
+        f"- Performance: {{'recall': 0.{n}1, 'f-score': 0.{n}2, 'acc': 0.{n}3}}, eval time: 9.1s\n"
+        for n in range(1, 9)
+    )
+    (tmp_path / "log.txt").write_text(text)
+    assert {"eval/f1", "eval/accuracy"} <= open_run(tmp_path).series.keys()
+
+
+@pytest.mark.parametrize(("level", "state"), [(9.0, "absent"), (1.0, "present")])
+def test_no_number_long_after_a_divergence(tmp_path: Path, level: float, state: str) -> None:
+    """A loss that was thrown off for good is not calm when it ends in NaN."""
+    losses = [f"{1 + 2 / n:.3f}" for n in range(1, 15)] + [f"{level + n % 3 / 9:.3f}" for n in range(15)]
+    text = "".join(f"step {n} loss {v} lr 0.01\n" for n, v in enumerate([*losses, *["nan"] * 9]))
+    assert found(tmp_path, "loss-not-finite-sudden", {"train.log": text}) == state
