@@ -63,7 +63,8 @@ def books() -> Sequence[Book]:
         tasks,
         texts,
     )
+    from .kits import KITS
 
     of_tables = (keras_sets, tables, series, pandas_tables, frames)
     others = (texts, pictures, recipes, generative, language, frameworks, control, dense, tasks, launches)
-    return tuple(m.BOOK for m in (*of_tables, *others))
+    return (*(m.BOOK for m in (*of_tables, *others)), *(kit.book for kit in KITS))

@@ -14,6 +14,7 @@ from .values import (
     NOTHING,
     Broken,
     Net,
+    Optimizer,
     Routine,
     Tensor,
     Unknown,
@@ -39,7 +40,7 @@ class Asking(Flowing):
         if net.layer:
             return self.layer(net, given, named, node)
         forward = next((f for n in FORWARD if net.kind and (f := net.kind.find(n))), None)
-        if self.inside_net or forward is None or self.is_loss(net):
+        if self.inside_net or forward is None or self.is_loss(net) or self.is_step(net):
             return self._forward(net, forward, given, named, node)
         return self.noted(net, given, named, node, lambda: self._forward(net, forward, given, named, node))
 
@@ -122,3 +123,8 @@ class Asking(Flowing):
     def is_loss(net: Net) -> bool:
         """Whether what derives from a network's class is a loss or a metric: it has no weights."""
         return not net.parameters()
+
+    @staticmethod
+    def is_step(net: Net) -> bool:
+        """Whether what derives from a network's class is a training step: it holds an optimizer."""
+        return any(isinstance(v, Optimizer) for v in net.attributes.values())

@@ -123,7 +123,7 @@ class RowReader(RowParts):
         if head.startswith("op:"):
             return self._operation(t, depth)
         if head.startswith("attr:"):
-            if t.name in ("shape", "size", "columns", "ndim", "dtype", "dtypes", "features"):
+            if t.name in ("shape", "size", "columns", "column_names", "ndim", "dtype", "dtypes", "features"):
                 return None
             return self.held(t.args[0], depth)
         if head in ("each", "starred"):

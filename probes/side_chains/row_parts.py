@@ -18,6 +18,9 @@ _SPLITTERS = re.compile(r"(?i)fold|split|shuffle|series|leave")
 _PARTS = re.compile(r"(?i)^reduce$|\w_split|split_\w|\w_partition|scaffold_|_scaffold|holdout|hold_out")
 
 
+_EACH_PART = ("map", "cast_column", "rename_column", "remove_columns", "select_columns", "with_format")
+
+
 class RowParts(ABC):
     """Chooses rows."""
 
@@ -90,6 +93,8 @@ class RowParts(ABC):
 
     def part(self, whole: Term, place: Term, depth: int) -> Held | None:
         """An item of what a split gives."""
+        while whole.name in _EACH_PART and whole.head.startswith("call:") and whole.args:
+            whole = whole.args[0]  # done to each part of a split
         if place.head != "const" or not isinstance(place.value, int):
             if (
                 place.head == "const"

@@ -10,6 +10,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
+from ...scripts.branches import never_together
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..ranks.sampler_order import sampler_keeps_order
@@ -324,6 +325,7 @@ def _of_files(source: Script, call: ast.Call) -> bool:
         c
         for c in source.named("interleave", "TFRecordDataset", "flat_map")
         if source.function_around(c) is scope and c.lineno > call.lineno
+        if not never_together(source, c, call)
     ]
     size = unparse(call.args[0]) if call.args else ""
     return bool(reads) or "file" in size or "shard" in size

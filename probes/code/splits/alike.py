@@ -359,6 +359,10 @@ def _selects(value: ast.expr) -> bool:
     """`train_x[train_y < 4]`, `train_x[:100]`, `data.train_x`: other samples, processed as they were."""
     if isinstance(value, (ast.Subscript, ast.Name, ast.Attribute)):
         return True
+    if isinstance(value, (ast.ListComp, ast.GeneratorExp)):  # `[texts[i] for i in train_ids]`
+        return isinstance(value.elt, ast.Name) or (
+            isinstance(value.elt, ast.Subscript) and isinstance(value.elt.slice, ast.Name)
+        )
     if isinstance(value, ast.BinOp):  # `train_mask + val_mask` of the nodes of a graph: more samples
         return all(words(unparse(s))[-1:] == ["mask"] for s in (value.left, value.right))
     return isinstance(value, ast.Call) and last_name(value.func) in (

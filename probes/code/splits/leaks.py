@@ -238,9 +238,18 @@ def _same_data(source: Script) -> Finding | None:
             continue
         seen = seen or held.node
         cut = any(isinstance(i, ast.Subscript) and not isinstance(i.slice, ast.Constant) for i in plain)
+        cut = cut or any(_of_held_out(source, i) for i in plain)
         if not cut and all(side(unparse(i)) is True for i in plain):
             return at(source, value, "the training data are evaluated as held-out data")
     return ok(source, seen, "other data are evaluated than trained on") if seen is not None else None
+
+
+def _of_held_out(source: Script, node: ast.expr) -> bool:
+    """`held["train"]` where `held = parts["test"].train_test_split()`: a part of what was held out."""
+    made = flow(source).whole_given(node.value) if isinstance(node, ast.Subscript) else None
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
+        return False
+    return made.func.attr == "train_test_split" and side(unparse(made.func.value)) is False
 
 
 def _of_training(held: ast.expr) -> bool:

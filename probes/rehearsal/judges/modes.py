@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..journal import Backward, Stepped
+from ..journal import Asked, Backward, Stepped
 from ..machine import Machine
 from .verdict import Verdict, scored, taught, trains
 
@@ -50,6 +50,7 @@ def scored_in_training(machine: Machine) -> Iterator[Verdict]:
         for a in scored(machine)
         if a.modal and not a.net.unsure and any(w.moved for w in a.net.parameters())
         if not any(_DETECTORS.search(name) for name, _ in a.modal)
+        if not _learnt_as_well(machine, a)
     ]
     on = [a for a in asks if any(mode for _, mode in a.modal)]
     if on and len(on) == len(asks) and not on[0].guessed:
@@ -59,3 +60,15 @@ def scored_in_training(machine: Machine) -> Iterator[Verdict]:
             on[0].node,
             f"{', '.join(layers)} are still in training mode where figures are taken",
         )
+
+
+def _learnt_as_well(machine: Machine, asked: Asked) -> bool:
+    """The same is asked once more for its gradient: the loss of a step that takes gradients of a function."""
+    return asked.rows is not None and any(
+        a.net is asked.net
+        and a.version == asked.version
+        and a.rows is not None
+        and a.table == asked.table
+        and list(a.rows) == list(asked.rows)
+        for a in (machine.asks[n] for n in taught(machine) if n in machine.asks)
+    )
