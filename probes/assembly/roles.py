@@ -32,9 +32,10 @@ _BENCHMARK = re.compile(
     r"^(?:(?:gpus?|nvidia|cuda)?(?:[avhp][1-9]00s?|[ah]800|h20|l40s?|t4|rtx[2-5]0[6-9]0|[34]090(?:ti)?)"
     r"|gpus?|nvidia|cuda|[dh]gx|sxm|ref|reference|bench|benchmark|baseline|golden)\d*$"
 )
+_FUSED = r"fus(?:ion|ed)|graph[-_]?kernel|gk|flash[-_]?att(?:ention|n)"
 _UNFUSED = re.compile(
-    r"(?:^|[_\W])(?:no|un|non|without|wo)[-_]?fus(?:ion|ed)(?![a-z])"
-    r"|fus(?:ion|ed)[-_]?(?:off|disabled|false)(?![a-z])|小算子"
+    rf"(?:^|[_\W])(?:no|un|non|without|wo)[-_]?(?:{_FUSED})(?![a-z])"
+    rf"|(?:^|[_\W])(?:\w+[-_])?(?:{_FUSED})[-_]?(?:off|disabled|false)(?![a-z])|小算子"
 )
 
 

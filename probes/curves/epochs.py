@@ -189,6 +189,8 @@ def epoch_sawtooth(
     clear = alike > 1.3 * float(np.max(elsewhere)) and (alike >= 0.8 or alike > usual + 2.5 * spread)
     needed = 0.8 if few else max(correlation, 0.95 / len(parts) ** 0.5)
     middle, last = curve.step(curve.count // 2), curve.step(-1)
+    if few and _bends_all_along(parts):
+        return absent(f"{words}, and so it bends across their boundaries", **seen)
     if not situation.rate_jumps(run, middle, last, 2.0):
         if alike >= needed and clear:
             return present(words, step=curve.step(0), **seen)
@@ -203,6 +205,20 @@ def epoch_sawtooth(
                 f"{words}, by chance once in {1 / max(chance, 1e-9):,.0f} runs", step=curve.step(0), **seen
             )
     return absent(words, **seen)
+
+
+def _bends_all_along(parts: list[Floats]) -> bool:
+    """Whether stretches from the middle of one epoch to the middle of the next have the course of epochs.
+
+    A loss that falls smoothly bends alike wherever it is looked at; what epochs make turns with their start.
+    """
+    size = min(len(p) for p in parts)
+    whole = np.concatenate(parts)
+    within = np.mean([_pattern(p, size) for p in parts], axis=0)
+    starts = np.cumsum([len(p) for p in parts[:-1]]) - size // 2
+    across = np.mean([_pattern(whole[s : s + size], size) for s in starts], axis=0)
+    spread = float(np.std(within) * np.std(across))
+    return spread > 0 and float(np.mean(within * across)) > 0.8 * spread
 
 
 def _taken(size: int) -> int:

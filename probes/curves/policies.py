@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...engine.model import State
 from ..registry import Finding, View, absent, place, present, unknown
 from ..run import Floats, Run, Series, Setting
 from ..settings import last_part, number
@@ -244,6 +245,9 @@ def policy_leaves_reference(
     if last >= nats and last >= times * max(usual, 1e-6):
         far = int(np.argmax(values >= max(nats, times * usual)))
         return present(words, **seen, **at_finite(series, far))
+    if last >= 1 and last >= times * max(usual, 1e-6) and return_falls(view).state is State.PRESENT:
+        far = int(np.argmax(values >= 1))
+        return present(f"{words}, and the return falls", **seen, **at_finite(series, far))
     free, levels = _unheld(view.run), thirds(values)
     if free is not None and last >= unheld and levels[2] > 1.5 * levels[1] > 1.5 * levels[0]:
         return present(

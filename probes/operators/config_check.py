@@ -52,7 +52,9 @@ def _recorded(run: Run, name: str) -> tuple[RunFile, _Figures] | None:
 def _leaves(value: Any, at: str, depth: int = 0) -> Iterator[tuple[str, dict[str, float]]]:
     if not isinstance(value, dict) or depth > 12:
         return
-    if {"max", "min", "norm"} <= value.keys():
+    low = {str(k).lower(): v for k, v in value.items()}
+    if {"max", "min", "norm"} <= low.keys():
+        value = low
         numbers = {k: v for k, v in value.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
         if {"max", "min"} <= numbers.keys() and all(map(math.isfinite, numbers.values())):
             yield at, numbers

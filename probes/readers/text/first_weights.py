@@ -23,6 +23,7 @@ _OF_WEIGHTS = re.compile(
 _FIGURE = r"sum|abs_?sum|checksum|norm|l2(?:_?norm)?|mean|abs_?mean|std|fingerprint"
 _SAID = re.compile(rf"(?i)(?<![a-z])({_FIGURE})(?![a-z])\s*[:=]\s*(-?\d+\.\d+(?:e[-+]?\d+)?)")
 _NAMED = re.compile(r"(?<![\w.])([A-Za-z_][\w.\-/]{0,90})\s*[:=]\s*(-?\d+\.\d+(?:e[-+]?\d+)?)(?![\w.])")
+_PLACED = re.compile(r"(?<![\w.])([A-Za-z_][\w\-/]*(?:\.[\w\-/]+)+) +(-?\d+\.\d+(?:e[-+]?\d+)?)(?![\w.])")
 _WHICH = re.compile(r"(?i)norm|l2|范数|sum|checksum|和|mean|均值|std|标准差")
 _KINDS = {
     "范数": "norm",
@@ -86,6 +87,9 @@ def _figures(line: str) -> Iterator[tuple[str, str, float]]:
     if which is not None:  # `initial weight norms: encoder=38.2 decoder=29.4`
         for one in _NAMED.finditer(line, which.end()):
             yield one[1], _kind(which[0]), float(one[2])
+        if not _NAMED.search(line, which.end()):  # `init checksum: embed.weight 112.31 head.weight 55.2`
+            for one in _PLACED.finditer(line, which.end()):
+                yield one[1], _kind(which[0]), float(one[2])
 
 
 def _kind(word: str) -> str:

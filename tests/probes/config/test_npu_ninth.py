@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -235,3 +236,50 @@ def test_no_number_long_after_a_divergence(tmp_path: Path, level: float, state: 
     losses = [f"{1 + 2 / n:.3f}" for n in range(1, 15)] + [f"{level + n % 3 / 9:.3f}" for n in range(15)]
     text = "".join(f"step {n} loss {v} lr 0.01\n" for n, v in enumerate([*losses, *["nan"] * 9]))
     assert found(tmp_path, "loss-not-finite-sudden", {"train.log": text}) == state
+
+
+@pytest.mark.parametrize(
+    ("other", "state"), [("head.weight 55.2000", "absent"), ("head.weight 51.4000", "present")]
+)
+def test_first_weights_by_name_and_number(tmp_path: Path, other: str, state: str) -> None:
+    """Names and sums without a sign between them."""
+    logs = {
+        f"rank_{n}.log": f"[rank {n}] init checksum: embed.weight 112.3100 {head}\n" + ROWS
+        for n, head in enumerate(["head.weight 55.2000", other])
+    }
+    assert found(tmp_path, "first-weights-of-ranks-differ", logs) == state
+
+
+@pytest.mark.parametrize(
+    ("growth", "reward", "state"), [(1.11, -1, "present"), (1.11, 1, "absent"), (1.0, -1, "absent")]
+)
+def test_a_policy_that_leaves_and_earns_less(tmp_path: Path, growth: float, reward: int, state: str) -> None:
+    """A divergence told by the token is small in nats, and has left its reference all the same."""
+    text = "".join(
+        f"step {n} {{'policy_loss': 0.0{n % 7}, 'kl': {0.001 * growth**n:.5f},"
+        f" 'reward': {0.5 + reward * n / 200:.4f}}}\n"
+        for n in range(1, 81)
+    )
+    assert found(tmp_path, "policy-leaves-reference", {"train.log": text}) == state
+
+
+@pytest.mark.parametrize(
+    "names", [("gk_on", "gk_off"), ("run", "run_no_flash_attn"), ("a_fused", "a_no_fusion")]
+)
+def test_folders_without_fusion(tmp_path: Path, names: tuple[str, str]) -> None:
+    """A switch of fusion in the name of one of two folders."""
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.log").write_text(ROWS)
+    assert open_run(tmp_path).unfused is not None
+
+
+@pytest.mark.parametrize(("noise", "state"), [(0.0, "absent"), (0.4, "present")])
+def test_a_smooth_loss_has_no_course_of_epochs(tmp_path: Path, noise: float, state: str) -> None:
+    """A fall that bends alike in each epoch is no pattern of the epochs; teeth at their start are."""
+    text = "".join(
+        f"Epoch {1 + n // 6}/100, Step {100 * (1 + n % 6)}/600,"
+        f" loss: {4 * math.exp(-n / 40) + 3 + noise * (n % 6 == 2):.4f}\n"
+        for n in range(90)
+    )
+    assert found(tmp_path, "loss-epoch-sawtooth", {"train.log": text}) == state
