@@ -135,19 +135,6 @@ def settings_differ(
 
 
 @probe("benchmark")
-def several_differ(view: View, settings: list[str], needed: int) -> Finding:
-    """At least `needed` of these settings are recorded on both sides with two values."""
-    differ, compared = settings_apart(view, settings)
-    if compared < needed:
-        return unknown(f"fewer than {needed} of {', '.join(settings)} are recorded on both sides")
-    if len(differ) >= needed:
-        return say_apart(differ)
-    return absent(
-        f"{compared - len(differ)} of {compared} sizes are equal", value=len(differ), threshold=needed
-    )
-
-
-@probe("benchmark")
 def normalisation_left_out(view: View, scale: float) -> Finding:
     """Mean 0 and deviation 1 change nothing, where the benchmark's tell of raw values on another scale.
 
@@ -392,6 +379,9 @@ def class_shares_differ(view: View, ratio: float, least: float = 0.01) -> Findin
     return present(text, **rest) if factor >= ratio else absent(text, **rest)
 
 
+CUT = 10.0  # times smaller a bound on gradients
+
+
 @probe("benchmark")
 def any_hyperparameter_differs(
     view: View, least: int, without: tuple[str, ...] | list[str] = (), written: bool = False
@@ -405,6 +395,9 @@ def any_hyperparameter_differs(
     differ = [d for d in differ if not (written and _by_default(d))]
     if differ:
         return say_apart(differ)
+    stronger = ratio_of(view, "max_grad_norm", CUT, up=False) if "max_grad_norm" in without else None
+    if stronger is not None and stronger.state is State.PRESENT:
+        return unknown(f"only the clipping differs that far: {stronger.why}")
     if compared < least:
         return unknown(f"{compared} hyperparameters are recorded on both sides, {least} are needed")
     return absent(f"{compared} hyperparameters are recorded on both sides, and equal", value=0)
@@ -415,11 +408,11 @@ def _by_default(found: Both) -> bool:
     return max(side.trust for side in found) <= DEFAULT
 
 
-_SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size")
+_SIZES = ("num_layers", "hidden_size", "num_heads", "ffn_size")
 
 
 def _other_size(view: View) -> Finding | None:
-    """Depth, width and heads or inner width all differ, in one direction: the model of the other size.
+    """Three of depth, width, heads and inner width differ, in one direction: the model of the other size.
 
     Depth and width alone may be one model that was made too large or too small.
     """
@@ -427,9 +420,9 @@ def _other_size(view: View) -> Finding | None:
         (k, f, n) for k in _SIZES if (f := both(view, k)) is not None and (n := both_numbers(f)) is not None
     ]
     known = {k for k, _, (a, b) in told if a != b}
-    if "num_layers" not in known or len(known) < 3 or len({a > b for _, _, (a, b) in told if a != b}) != 1:
+    if len(known) < 3 or len({a > b for _, _, (a, b) in told if a != b}) != 1:
         return None
-    found = next(f for k, f, _ in told if k == "num_layers")
+    found = next(f for k, f, _ in told if k in known)
     return present(
         "; ".join(told_sides(f) for k, f, _ in told if k in known) + ": models of two sizes",
         value=len(known),

@@ -9,7 +9,7 @@ from ...engine.model import Place
 from ..code.shared.roles import split_of, trains
 from ..registry import NO_SCRIPT, Finding, View, absent, any_of, present, probe, unknown
 from ..run import Setting
-from ..settings import parts_of
+from ..settings import parts_of, same
 
 # What a model must see alike in training and evaluation; sizes, crops and flips may differ on purpose.
 _ALIKE = re.compile(
@@ -24,7 +24,9 @@ _STEPS = re.compile(r"(?i)pipeline|transform")
 def splits_differ(view: View) -> Finding:
     """Scripts or configuration process the inputs of training and of held-out data differently."""
     if not view.run.scripts:
-        return any_of((unknown(NO_SCRIPT), splits_normalised_differently(view)))
+        return any_of(
+            (unknown(NO_SCRIPT), splits_normalised_differently(view), files_processed_differently(view))
+        )
     from ..code.scaling.apart import scaled_apart
     from ..code.scaling.mapped_sides import mapped_on_one_side, one_part_unscaled
     from ..code.scaling.pipelines import normalises_one_split
@@ -39,6 +41,7 @@ def splits_differ(view: View) -> Finding:
             splits_processed_differently(view, labels=False),
             normalises_one_split(view),
             splits_normalised_differently(view),
+            files_processed_differently(view),
             scaled_apart(view),
             first(view, inputs_apart, "the scripts make no pair of data sets"),
             first(view, either(mapped_on_one_side, one_part_unscaled), "the scripts map no scaling by side"),
@@ -95,6 +98,44 @@ def _step_of(leaf: str, setting: Setting) -> str | None:
         return str(setting.value) if _STEPS.search(setting.key) else None
     listed = _NUMBERED_STEP.search(setting.key)
     return listed.group(1) if listed is not None else None
+
+
+_SCORES = re.compile(
+    r"(?i)(?:^|[/_.-])(?:val(?:id(?:ate|ation)?)?|eval(?:uate|uation)?|test|infer(?:ence)?|predict(?:ion)?|deploy)(?=[_.-]|\d|$)"
+)
+_TRAINS = re.compile(r"(?i)(?:^|[/_.-])(?:train(?:ing)?|finetune|fine_tune|sft|pretrain)(?=[_.-]|\d|$)")
+_FILE_ALIKE = re.compile(
+    r"^(?:(?:image|img|pixel|norm|input)_)?(?:mean|std)$|^(?:to_rgb|bgr_to_rgb|channel_order|do_normalize|do_rescale"
+    r"|template|chat_template|prompt_template|prompt_type)$"
+)
+
+
+def files_processed_differently(view: View) -> Finding:
+    """A file of training and one of evaluation or inference, called so, process the inputs differently."""
+    found: dict[str, dict[bool, Setting]] = {}
+    for setting in view.run.raw_settings:
+        name = setting.file.rpartition("/")[2]
+        scores, learns = bool(_SCORES.search(name)), bool(_TRAINS.search(name))
+        leaf = (parts_of(setting.key) or [""])[-1]
+        if scores == learns or not _FILE_ALIKE.search(leaf) or setting.value in (None, "", "None", "null"):
+            continue
+        told = {trains(split_of(part)) for part in parts_of(setting.key)[:-1]} - {None}
+        if told <= {learns}:  # a file of training may hold a block of evaluation as well
+            found.setdefault(leaf, {}).setdefault(learns, setting)
+    pairs = {leaf: sides for leaf, sides in found.items() if len(sides) == 2}
+    for leaf, sides in pairs.items():
+        mine, theirs = sides[True], sides[False]
+        if same(mine.value, theirs.value) or str(mine.value).lower() == str(theirs.value).lower():
+            continue
+        return present(
+            f"{leaf} = {mine.value} in {mine.file}, and {theirs.value} in {theirs.file}",
+            value=str(theirs.value),
+            threshold=str(mine.value),
+            where=(Place(theirs.file, theirs.line), Place(mine.file, mine.line)),
+        )
+    if pairs:
+        return absent(f"{', '.join(sorted(pairs))}: the same in the files of training and of evaluation")
+    return unknown("no file of training and one of evaluation tell how inputs are processed")
 
 
 def _by_split(view: View) -> Iterator[tuple[bool, str, Setting]]:

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ...engine.model import State
 from ..config.values import number_of
 from ..registry import Finding, View, absent, unknown
 from ..registry import present as found
 from ..run import Floats, Run, Series
 from . import stats
 from .judging import is_mean_of_epochs, probe
-from .metrics import answers_nan, finite, last_place
+from .metrics import accuracy_at_majority, answers_nan, finite, last_place
 from .shapes import Shape, shape
 from .situation import (
     FRACTIONS,
@@ -81,6 +82,8 @@ def stands_still(view: View, progress: float, points: int = 3) -> Finding:
             return unknown(f"{words} and is zero: nothing was scored")
         if series.name != "eval/loss" and not 0 < float(values[0]) < 1:
             return unknown(f"{words}: at a limit of the metric")
+        if series.name != "eval/loss" and accuracy_at_majority(view).state is State.PRESENT:
+            return unknown(f"{words}: the share of the largest class")
         if answers_nan(run):
             return unknown(f"{words}: answers of NaN are the same each time")
         if (later := learning.y[max(2, learning.count // 10) :]).size and _stays(later):

@@ -308,6 +308,8 @@ def grad_tiny_for_clip(view: View, ratio: float = 1e-3) -> Finding:
 @probe("grad_norm")
 def grad_small(view: View, absolute: float = 0.01) -> Finding:
     """The median norm is below `absolute` while the loss is high."""
+    if reason := situation.reinforced(view.run):
+        return unknown(f"{reason}, and its gradient is as large as what was earned differs")
     curve = _norm(view.run, 5)
     if isinstance(curve, Finding):
         return curve

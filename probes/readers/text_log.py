@@ -14,7 +14,7 @@ from ..assembly import layout
 from ..files import RunFile
 from ..run import Event, EventKind, FileContent
 from . import Gives
-from .text import decay_groups, described, first_batch, first_weights, label_lists, orders, shards
+from .text import consumed, decay_groups, described, first_batch, first_weights, label_lists, orders, shards
 from .text.lines import lines_of
 from .text.log import Log
 
@@ -108,6 +108,7 @@ _WORKED_OUT = (
     orders.come_again,
     label_lists.none_counted,
     label_lists.first_sample,
+    consumed.begun_anew,
     first_weights.printed,
     described.columns_apart,
     decay_groups.printed,

@@ -290,6 +290,12 @@ _WARNINGS = (
         r"Only one class (?:is )?present in y_true",
         r"ROC AUC score is not defined",
     ),
+    _rule(
+        "known-warning",
+        r"\btoken[ _-]?ids?:? \d+ .{0,30}\b(?:out of (?:range|bounds|vocab\w*)|exceeds|outside|beyond)\b"
+        r"|\btoken[ _-]?ids? .{0,30}(?:out of|outside)(?: of)? (?:the )?(?:range|vocab\w*)",
+        data="tokens-out-of-range",
+    ),
     _rule("token-length", r"Token indices sequence length is longer than"),
     _rule(
         "known-warning",

@@ -39,9 +39,15 @@ _NAMED = re.compile(  # one count alone needs a noun: "training samples: 5000", 
     re.IGNORECASE,
 )
 _CLASSES = re.compile(
-    r"\b(?:class(?:es)?|labels?|categor(?:y|ies))(?:[ _-](?:counts?|distribution|balance|histogram"
-    r"|frequenc\w+|sizes?))?(?: in (?:the )?train\w*(?: set| data)?)?\s*[:=]?\s*"
+    r"(?:各?类别?(?:样本)?(?:数量?|分布|计数)|\b(?:class(?:es)?|labels?|categor(?:y|ies)))"
+    r"(?:[ _-](?:counts?|distribution|balance|histogram|frequenc\w+|sizes?))?"
+    r"(?: in (?:the )?train\w*(?: set| data)?)?\s*[:=]?\s*"
     r"(?:Counter\()?(\{[^{}]{5,2000}\})",
+    re.IGNORECASE,
+)
+_IN_TURN = re.compile(
+    r"\b(?:class|label|category)[ _-](?:counts?|distribution|histogram|frequenc\w+)\s*[:=]?\s*"
+    r"(?:tensor\(|array\()?\[((?:\s*\d{1,9}\s*,){1,999}\s*\d{1,9}\s*)\]",
     re.IGNORECASE,
 )
 # "train: ok 48210, scratch 412, dent 127": names that count nothing else, a number behind each
@@ -118,6 +124,9 @@ def classes(text: str) -> Iterator[tuple[str, int]]:
     if (sides := _SIDES.search(text)) is not None and not re.search(rf"\b{_HELD}\b", text, re.IGNORECASE):
         yield "positive", int(sides.group(1).replace(",", ""))
         yield "negative", int(sides.group(2).replace(",", ""))
+        return
+    if (counted := _IN_TURN.search(text)) is not None and not re.search(rf"\b{_HELD}\b", text, re.IGNORECASE):
+        yield from ((f"class_{n}", int(v)) for n, v in enumerate(counted.group(1).split(",")))
         return
     found = _CLASSES.search(text)
     if found is None or re.search(rf"\b{_HELD}\b", text[: found.end(1)], re.IGNORECASE):

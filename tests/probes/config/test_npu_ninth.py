@@ -150,23 +150,20 @@ def test_labels_that_are_printed(
     assert found(tmp_path, "printed-labels-masked-otherwise", *sides) == state
 
 
-SIZES = {"hidden_size": 3584, "num_attention_heads": 28, "num_hidden_layers": 28}
+SIZES = {"hidden_size": 3584, "num_attention_heads": 28, "ffn_hidden_size": 18944, "num_hidden_layers": 28}
 
 
 @pytest.mark.parametrize(
     ("theirs", "state"),
     [
-        ({**SIZES, "hidden_size": 1536, "num_attention_heads": 12}, "present"),
-        ({**SIZES, "num_attention_heads": 32}, "absent"),
-        ({"hidden_size": 1536}, "unknown"),
+        ({**SIZES, "hidden_size": 1536, "num_attention_heads": 12, "ffn_hidden_size": 8960}, "present"),
+        ({**SIZES, "hidden_size": 1536, "num_hidden_layers": 14}, "unknown"),  # made too small, perhaps
     ],
 )
 def test_sizes_of_a_model(tmp_path: Path, theirs: dict[str, int], state: str) -> None:
-    """Several sizes at once are another model, one may be a slip."""
-    assert (
-        found(tmp_path, "model-of-other-size", {"a.json": json.dumps(SIZES)}, {"a.json": json.dumps(theirs)})
-        == state
-    )
+    """Width, heads and inner width at once are another model, whatever its depth."""
+    sides = [{"a.json": json.dumps(sizes)} for sizes in (SIZES, theirs)]
+    assert found(tmp_path, "benchmark-other-task", *sides) == state
 
 
 @pytest.mark.parametrize(
@@ -283,3 +280,76 @@ def test_a_smooth_loss_has_no_course_of_epochs(tmp_path: Path, noise: float, sta
         for n in range(90)
     )
     assert found(tmp_path, "loss-epoch-sawtooth", {"train.log": text}) == state
+
+
+@pytest.mark.parametrize(
+    ("name", "mean", "state"),
+    [
+        ("validate", "[0.0, 0.0, 0.0]", "present"),
+        ("eval_r50", "[125.3, 122.9, 113.8]", "absent"),
+        ("model", "[0, 0, 0]", "unknown"),
+    ],
+)
+def test_files_of_training_and_evaluation(tmp_path: Path, name: str, mean: str, state: str) -> None:
+    """Each has a configuration of its own, called so."""
+    files = {
+        "train.yaml": "model: resnet50\nmean: [125.3, 122.9, 113.8]\nlr: 0.1\nbatch_size: 8\n",
+        f"{name}.yaml": f"model: resnet50\nmean: {mean}\nbatch_size: 8\n",
+    }
+    assert found(tmp_path, "script-splits-processed-differently", files) == state
+
+
+@pytest.mark.parametrize(("since", "state"), [(2000, "present"), (0, "unknown")])
+def test_samples_counted_from_zero(tmp_path: Path, since: int, state: str) -> None:
+    """Megatron goes on with the iterations, and not with the samples."""
+    text = "  successfully loaded checkpoint from ./ckpt [ t 0, p 0 ] at iteration 2000\n" + "".join(
+        f" iteration {i:8d}/    4000 | consumed samples: {(i - since) * 128:12d} | learning rate: 1.0E-04 |"
+        f" global batch size:   128 | lm loss: {3 - i / 9000:.6E} | loss scale: 1.0 | grad norm: 0.4 |\n"
+        for i in range(2010, 2410, 10)
+    )
+    assert found(tmp_path, "log-samples-begin-anew", {"train.log": text}) == state
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        "class counts: [48211, 210, 87]",
+        "类别样本数: {'ok': 48211, 'a': 210, 'b': 87}",
+        "class distribution = [48211,210,87]",
+    ],
+)
+def test_one_class_for_all_samples(tmp_path: Path, counts: str) -> None:
+    """An accuracy that stands at the share of the largest class tells of no other checkpoint."""
+    text = (
+        counts
+        + "\n"
+        + "".join(
+            f"epoch: {n} step: 380, loss is {0.6 / n:.5f}\nepoch {n} eval acc: 0.9938\n" for n in range(1, 31)
+        )
+    )
+    assert found(tmp_path, "accuracy-equals-majority", {"train.log": text}) == "present"
+    assert found(tmp_path / "b", "eval-stands-still", {"train.log": text}) != "present"
+
+
+@pytest.mark.parametrize(
+    ("line", "state"),
+    [
+        ("WARNING: token id 151851 out of range for embedding of 151643 rows", "present"),
+        ("token ids outside of the vocabulary were clipped", "present"),
+        ("token ids are 1 to 9, labels are shifted", "unknown"),
+    ],
+)
+def test_tokens_without_rows(tmp_path: Path, line: str, state: str) -> None:
+    """What the tokenizer gives, and the model has no row for."""
+    assert found(tmp_path, "log-tokens-out-of-range", {"train.log": line + "\n" + ROWS}) == state
+
+
+@pytest.mark.parametrize(("clip", "state"), [("0.01", "unknown"), ("0.5", "absent")])
+def test_clipping_alone_differs(tmp_path: Path, clip: str, state: str) -> None:
+    """Nothing else differs, and gradients are cut a hundred times shorter: not all is equal."""
+    text = "adam_beta1: 0.9\nadam_beta2: 0.95\nadam_epsilon: 1.0e-8\ngradient_accumulation_steps: 2\n"
+    text += "max_grad_norm: "
+    assert (
+        found(tmp_path, "further-hyperparameter-differs", {"a.yaml": text + clip}, {"a.yaml": text + "1.0"})
+        == state
+    )
