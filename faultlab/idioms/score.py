@@ -1,6 +1,6 @@
 """Count false alarms over right programs put together of idioms.
 
-Usage: python faultlab/idioms/score.py [--programs N] [--seed N] [--only BOOK] [--show]
+Usage: python faultlab/idioms/score.py [--programs N] [--seed N] [--only BOOK] [--hand HAND] [--show]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from faultlab.idioms import books  # noqa: E402
+from faultlab.idioms.hands import HANDS, rewritten  # noqa: E402
 from traindoctor.cli.script_work import report  # noqa: E402
 from traindoctor.engine.load import load_rules  # noqa: E402
 from traindoctor.engine.model import RuleBase  # noqa: E402
@@ -37,19 +38,23 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=60, help="of each book")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--hand", choices=(*HANDS,), help="whose names the data have")
     parser.add_argument("--show", action="store_true", help="each program that is given a cause")
     asked = parser.parse_args()
     rules, folder = load_rules(), Path(tempfile.mkdtemp())
     for book in books():
         if asked.only not in book.name:
             continue
-        named = 0
+        named = count = 0
         for choice, text in islice(book.drawn(asked.seed), asked.programs):
+            if asked.hand and (text := rewritten(text, asked.hand) or "") == "":
+                continue
+            count += 1
             if causes := claimed(rules, text, folder):
                 named += 1
                 if asked.show:
                     print(f"{book.name} {choice}: {causes}")
-        print(f"{book.name}: {named} of {asked.programs} programs are given a cause")
+        print(f"{book.name}: {named} of {count} programs are given a cause")
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..readers.script import last_name, receiver
 from .flow import MAX_DEPTH, MAX_VISITED, Flow, flow, losses
-from .syntax import Script
+from .syntax import Script, moved
 
 
 @dataclass(frozen=True)
@@ -20,13 +22,39 @@ class Sign:
     where: ast.expr | None
 
 
+# losses of libraries beside those for classes and numbers; each is to be minimised
+_FURTHER = frozenset(
+    name.lower()
+    for stem in (
+        *("TripletMargin", "TripletMarginWithDistance", "CTC", "CosineEmbedding", "MarginRanking"),
+        *("HingeEmbedding", "MultiMargin", "MultiLabelMargin", "MultiLabelSoftMargin", "SoftMargin"),
+        *("PoissonNLL", "GaussianNLL"),
+    )
+    for name in (f"{stem}Loss", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", stem) + "_loss")
+)
+
+
+@lru_cache(maxsize=64)
+def minimised_losses(source: Script) -> frozenset[ast.Call]:
+    """Calls of losses of libraries: standard ones, and those of pairs, ranks, sequences and spreads."""
+    mine = flow(source)
+    found = {c for c, _ in losses(source)}
+    for call in source.calls:
+        if call in found or len(call.args) < 2:
+            continue
+        made = [moved(v) for v in mine.values(call.func, 3)] if not isinstance(call.func, ast.Call) else []
+        names = [last_name(m.func if isinstance(m, ast.Call) else m) for m in (call.func, *made)]
+        if any(name.lower() in _FURTHER for name in names) and last_name(call.func) not in mine.functions:
+            found.add(call)
+    return frozenset(found)
+
+
 def signs(source: Script, node: ast.expr) -> list[Sign]:
-    """The standard losses that an objective is made of, each with its sign."""
-    standard = {c for c, _ in losses(source)}
-    return list(_signs(flow(source), standard, node))
+    """The losses of libraries that an objective is made of, each with its sign."""
+    return list(_signs(flow(source), minimised_losses(source), node))
 
 
-def _signs(mine: Flow, standard: set[ast.Call], start: ast.expr) -> Iterator[Sign]:
+def _signs(mine: Flow, standard: frozenset[ast.Call], start: ast.expr) -> Iterator[Sign]:
     """Each loss once for each sign; every expression is gone through once for each sign and depth."""
     seen: set[tuple[ast.expr, int, int]] = set()
     waiting: list[tuple[ast.expr, int, ast.expr | None, int]] = [(start, 0, None, MAX_DEPTH)]

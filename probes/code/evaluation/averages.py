@@ -18,6 +18,7 @@ from ..shared.nodes import is_false
 from ..shared.roles import split_of, trains
 from ..shared.sides import either, side
 from .compared import compared_with_itself
+from .counts import hits_of_all_by_batches
 from .keras_fit import share_of_other_axis
 from .loops import predicts_least_likely, predicts_over_batch
 from .other_loader import divided_by_other_length
@@ -46,7 +47,10 @@ def average_of_wrong_count(view: View) -> Finding:
     """
     return first(
         view,
-        either(_wrong_count, share_of_other_axis, divided_by_other_length, mean_of_roots),
+        either(
+            *(_wrong_count, share_of_other_axis, divided_by_other_length, mean_of_roots),
+            hits_of_all_by_batches,
+        ),
         "the scripts show no average that an evaluation makes of its sums",
     )
 

@@ -10,7 +10,7 @@ from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.checks import at, ok
+from ..shared.checks import at, gone_over, ok
 from ..shared.sides import literal
 
 
@@ -155,3 +155,28 @@ def _of_one_sample(source: Script, scores: ast.expr) -> bool:
     loops = [p for p in source.above(scores) if isinstance(p, ast.For)]
     names = {n.id for loop in loops for n in of(loop.target, ast.Name)}
     return isinstance(scores, ast.Name) and scores.id in names
+
+
+def hits_of_all_by_batches(source: Script) -> Finding | None:
+    """`hits = sum((model(x).argmax(1) == y).sum().item() for x, y in loader)`, and `hits / len(loader)`."""
+    seen = None
+    for node in source.of(ast.BinOp):
+        counted = length_of(node.right) if isinstance(node.op, ast.Div) else None
+        made = _loader(source, counted) if counted is not None else None
+        if counted is None or made is None or unparse(keyword(made, "batch_size") or made) == "1":
+            continue
+        for value in flow(source).values(node.left, 2):
+            if not (isinstance(value, ast.Call) and last_name(value.func) == "sum" and value.args):
+                continue
+            over = value.args[0]
+            if not isinstance(over, (ast.GeneratorExp, ast.ListComp)) or len(over.generators) != 1:
+                continue
+            if unparse(gone_over(over.generators[0].iter)) != unparse(counted):
+                continue
+            seen = seen or node
+            added = [c for c in of(over.elt, ast.Call) if last_name(c.func) == "sum"]
+            if any(isinstance(n, ast.Compare) for c in added for n in walk(c)) and not of(
+                over.elt, ast.BinOp
+            ):
+                return at(source, node, "right answers are counted, and divided by the number of batches")
+    return ok(source, seen, "sums are divided by what they were summed over") if seen is not None else None

@@ -26,6 +26,7 @@ from ..splits.evaluated import evaluates_other_side, is_idle
 from ..splits.hooks_crossed import hook_gives_training_data
 from ..splits.learnt_and_scored import scored_where_learnt
 from ..tensorflow.graph_data import scored_on_training_run
+from .loops_scored import scores_loop_of_training
 
 
 @probe()
@@ -41,6 +42,7 @@ def evaluates_training_data(view: View) -> Finding:
                     scored_where_trained,
                     evaluates_other_side,
                     scored_where_learnt,
+                    scores_loop_of_training,
                     scored_on_training_run,
                     hook_gives_training_data,
                 )

@@ -12,6 +12,7 @@ from ...registry import Finding, View, any_of, probe
 from ...rehearsal.judges import shows
 from ...scripts.asked import caller_chooses, ruled_out
 from ...scripts.flow import Flow, flow, losses
+from ...scripts.learning import trainings
 from ...scripts.minimised import handed
 from ...scripts.syntax import Script, outermost_call
 from ..shared.checks import at, first, holds_unseen_layers, imports_locals, is_evaluation, ok
@@ -148,6 +149,7 @@ def _not_asked_for(mine: Flow, value: ast.expr) -> bool:
     if function is None or not caller_chooses(source, value):
         return False
     calls = [c for c in source.calls if function in mine.called(c) and not is_evaluation(source, c)]
+    calls = [c for c in calls if trainings(source, source.function_around(c))] or calls
     return any(ruled_out(source, c, function, value) for c in calls)
 
 

@@ -112,6 +112,17 @@ def numbers_for_classes(source: Script) -> Finding | None:
     return _apart(source, by_numbers=False)
 
 
+def noise_for_classes(source: Script) -> Finding | None:
+    """`F.cross_entropy(model(noisy, t), noise)` after `noise = torch.randn(...)`: no classes in it."""
+    for call, kind in losses(source):
+        target = argument(call, "target", position=1) if re.match("cross_?entropy", kind) else None
+        made = flow(source).values(target, 3) if target is not None else []
+        drawn = [v for v in made if isinstance(v, ast.Call) and last_name(v.func) in ("randn", "randn_like")]
+        if drawn and len(drawn) == len(made):
+            return at(source, call, "a loss for classes is given noise to fit, which takes a squared error")
+    return None
+
+
 _OPEN_ENDS = ("linear", "relu", "elu", "softplus")
 
 

@@ -10,7 +10,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow, losses, objectives, returns
-from ...scripts.signs import signs
+from ...scripts.signs import minimised_losses, signs
 from ...scripts.syntax import Script
 from ..optimizer.own_steps import climbs
 from ..shared.checks import at, first, ok
@@ -39,7 +39,7 @@ def _loss_negated(source: Script) -> Finding | None:
     taken = objectives(source)
     if (turned := _turned_at_backward(source)) is not None:
         return at(source, turned, "the sign of the loss is turned, so training maximises it")
-    if not losses(source) or not taken or len({call for call, _ in taken}) > 1:
+    if not minimised_losses(source) or not taken or len({call for call, _ in taken}) > 1:
         return None  # several objectives: an adversary climbs what the other descends
     for call, objective in taken:
         if of_attack(source, objective):
@@ -83,7 +83,7 @@ def _turned_at_backward(source: Script) -> ast.expr | None:
             if (minus := _own_of_model(source, objective)) is not None:
                 return minus
             minus = _minus_first(objective)
-            if minus is not None and re.search(r"(?:^|_)loss$", last_name(minus.operand)):
+            if minus is not None and re.search(r"(?:^|_)loss(?:es)?$", last_name(minus.operand)):
                 if not any(
                     _is_minus(v) for v in flow(source).values(minus.operand, 2) if v is not minus.operand
                 ):

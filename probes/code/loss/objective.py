@@ -20,7 +20,7 @@ from ..shared.nodes import is_negative
 from ..shared.sides import either, literal
 from ..tensorflow.answers import loss_of_other_answers
 from ..tensorflow.slips import classes_of_one_output, exclusive_by_sigmoid
-from .kinds_apart import classes_for_numbers, exchanged, form_of_answers
+from .kinds_apart import classes_for_numbers, exchanged, form_of_answers, noise_for_classes
 from .one_hot_places import places_exchanged_in_one_hot, softmax_over_the_batch
 from .weighed_by_shares import weighed_by_shares
 
@@ -433,7 +433,7 @@ def class_loss_on_numbers(view: View) -> Finding:
     False positive: values that are split into bins, which are left aside where something says so.
     """
     checks = either(
-        *(_class_loss, competing_tags, classes_for_numbers, form_of_answers),
+        *(_class_loss, competing_tags, classes_for_numbers, form_of_answers, noise_for_classes),
         *(classes_of_one_output, exclusive_by_sigmoid, loss_of_other_answers),
     )
     return first(view, checks, "the scripts compute no loss of returns or values")

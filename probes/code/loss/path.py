@@ -197,6 +197,8 @@ def _cut_at_the_end(source: Script, one: Round) -> ast.AST | None:
         ends = [objective] if not isinstance(objective, ast.Name) else _given_here(mine, objective)
         for end in ends:
             inside = _copied(end)
+            if isinstance(inside, ast.Call) and last_name(inside.func) == "scale" and inside.args:
+                inside = inside.args[0]  # of a gradient scaler
             if inside is not None and not on_purpose(unparse(inside).replace("loss", "")):
                 return end
             if isinstance(end, ast.Call) and (end in standard or _is_loss(end)) and end.args:

@@ -67,7 +67,7 @@ def _always_quiet(source: Script, function: Function | None, name: str) -> ast.A
             continue
         above = source.parents.get(node)
         if isinstance(above, ast.Attribute):
-            if above.attr in _IDLE:
+            if above.attr in _IDLE or not _is_run(source, above):
                 continue
             return None
         if not (isinstance(above, ast.Call) and above.func is node):
@@ -81,6 +81,16 @@ def _always_quiet(source: Script, function: Function | None, name: str) -> ast.A
         if isinstance(statement, ast.Assign) and _reaches_backward(source, function, statement):
             found = found or block
     return found
+
+
+def _is_run(source: Script, part: ast.AST) -> bool:
+    """A part that is called or handed on may compute; the size of a layer and a layer that is set do not."""
+    while isinstance(source.parents.get(part), ast.Attribute):
+        part = source.parents[part]
+    holder = source.parents.get(part)
+    stored = isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+    size = isinstance(part, ast.Attribute) and part.attr.endswith(("features", "channels", "size", "dim"))
+    return not stored and not (isinstance(holder, ast.Call) and holder.func is not part and size)
 
 
 def _is_handed_aside(source: Script, node: ast.Name) -> bool:

@@ -15,14 +15,16 @@ from ...scripts.syntax import Function, Loop, Script
 from ...scripts.untaped import untaped_function
 from ..shared.checks import at, first, ok
 from ..shared.rounds import top_level
+from ..shared.sides import either, side
 from ..step.stepping import over_batches
 from .loops import switch_of
 
 _SWITCHES = re.compile(r"(?i)^(?:eval|set_eval|set_train|freeze\w*|(?!inference)\w*_mode)$")
 # layers that a mode changes, and models that are not written out here
 _BY_MODE = re.compile(
-    r"(?i)drop|batch_?norm|\bbn|instance_?norm|transformer|pretrained|torchvision|timm|hub\.load|models\.|LSTM|GRU"
+    r"(?i)drop(?!\(|na\b|_dup|_last|_remainder|_first)|batch_?norm|\bbn|instance_?norm|transformer|pretrained|torchvision|timm|hub\.load|models\.|LSTM|GRU"
 )
+_IN_TRAINING = "the model is evaluated in training mode: nothing here or around calls eval()"
 _UP = 3  # callers that are gone up
 _OTHERS = re.compile(r"(?i)(?:^|[._])(?:teacher|ref|reference|frozen|vgg|lpips|perceptual)\w*$")
 
@@ -34,7 +36,8 @@ def never_switched_off(view: View) -> Finding:
     Looked at: the function, those that call it, and what these call by name or on self. Left aside: a model
     that is written out without dropout or batch norm, whose mode changes nothing.
     """
-    return first(view, _never, "the scripts switch no model into training mode, or evaluate none")
+    check = either(_never, _scored_whole)
+    return first(view, check, "the scripts switch no model into training mode, or evaluate none")
 
 
 def _never(source: Script) -> Finding | None:
@@ -54,12 +57,41 @@ def _never(source: Script) -> Finding | None:
         if any(_switches(n, judges) for n in _around(source, loop)):
             judged = judged or loop
             continue
-        return at(
-            source, run[0], "the model is evaluated in training mode: nothing here or around calls eval()"
-        )
+        return at(source, run[0], _IN_TRAINING)
     return (
         ok(source, judged, "the model is put into evaluation mode where it is evaluated") if judged else None
     )
+
+
+_BY_CHANCE = re.compile(r"(?i)mc_?drop|monte.?carlo|uncertain|bayes")
+
+
+def _scored_whole(source: Script) -> Finding | None:
+    """`net(X_test)`, or `net(graph)` held against the rows of `test_mask`, and `.eval()` nowhere at all."""
+    if not source.trains_by_hand or source.loose or not re.search(r"(?i)dropout|batch_?norm", source.code):
+        return None
+    if not source.modules or source.named("eval") or _BY_CHANCE.search(source.text):
+        return None
+    switches = [c for c in source.named("train") if (s := switch_of(source, c)) is not None and s[1]]
+    names = {unparse(c.func.value) for c in switches if isinstance(c.func, ast.Attribute)}
+    if len(switches) != len(source.named("train")) or any(_switches(n, names) for n in source.nodes):
+        return None
+    held = {last_name(n) for n in source.of(ast.Name, ast.Attribute) if side(last_name(n)) is False}
+    for call in source.calls:
+        if unparse(call.func) not in names or not call.args or source.class_around(call) in source.modules:
+            continue
+        statement = source.statement(call)
+        if statement is None or any(b in source.above(statement) for b in source.forwards):
+            continue
+        if side(unparse(call.args[0])) is False:
+            return at(source, call, _IN_TRAINING)
+        made = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        for node in source.of(ast.Compare) if made else ():
+            parts = [p for p in (node.left, *node.comparators) if isinstance(p, ast.Subscript)]
+            cut = [p for p in parts if unparse(p.value) == made and held & {last_name(p.slice)}]
+            if cut and source.function_around(node) is source.function_around(call):
+                return at(source, call, _IN_TRAINING)
+    return None
 
 
 def _copies(source: Script, names: set[str]) -> set[str]:
@@ -165,7 +197,9 @@ def _switches(node: ast.AST, judged: set[str]) -> bool:
             return (
                 given is not None and re.search(r"(?i)^False$|^True$|mode|train", unparse(given)) is not None
             )
-        return _SWITCHES.search(name) is not None or keyword(node, "training") is not None
+        told = keyword(node, "training")  # `F.dropout(x, training=self.training)` asks for the mode
+        asks = isinstance(told, ast.Attribute) and told.attr == "training"
+        return _SWITCHES.search(name) is not None or (told is not None and not asks)
     return (
         isinstance(node, ast.Assign)
         and any(isinstance(t, ast.Attribute) and t.attr == "training" for t in node.targets)

@@ -10,13 +10,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..samples.by_side import picture_reshaped, planes_taken_for_pixels
-from ..shared.checks import at, first
+from ..shared.checks import at, first, gone_over
 from ..shared.nodes import whole_number
 from .compact import kept_under
 
@@ -408,12 +408,30 @@ def softmax_over_samples(source: Script) -> Finding | None:
     """`softmax(logits, dim=0)` in a function that sums over axes 0, 2 and 3: classes stand along axis 1."""
     for call in source.named("softmax", "log_softmax"):
         function = source.function_around(call)
-        if function is None or _axis(call) != 0 or source.class_around(call) in source.modules:
+        if _axis(call) != 0 or source.class_around(call) in source.modules:
             continue
-        text = unparse(function)
+        text = unparse(function) if function is not None else ""
         if re.search(r"(?:dim|axis)=[(\[]0, 2, 3[)\]]|permute\(0, 3, 1, 2\)", text):
             return at(source, call, "the softmax runs over the samples, where classes stand along axis 1")
+        if _of_a_batch(source, argument(call, position=0)):
+            return at(source, call, "the softmax runs over the samples of the batch, not over the classes")
     return None
+
+
+def _of_a_batch(source: Script, scores: ast.expr | None) -> bool:
+    """`teacher(x) / T` in `for x, y in loader`: what a network gives for a batch of a loader."""
+    while isinstance(scores, ast.BinOp):
+        scores = scores.left
+    if not isinstance(scores, ast.Call) or not scores.args or not isinstance(scores.args[0], ast.Name):
+        return False
+    networks = {source.owner(c) for c in source.named("eval", "train", "parameters")}
+    if unparse(scores.func) not in networks:
+        return False
+    for loop in source.loops_around(scores):
+        over = gone_over(loop.iter) if isinstance(loop, ast.For) else None
+        if isinstance(over, (ast.Name, ast.Attribute)) and "loader" in last_name(over).lower():
+            return isinstance(loop, ast.For) and scores.args[0].id in names_in(loop.target)
+    return False
 
 
 def normalised_over_batch(source: Script) -> Finding | None:

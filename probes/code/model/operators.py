@@ -143,9 +143,11 @@ def outputs_of(source: Script) -> Iterator[tuple[str, ast.expr]]:
     """What the models of the script end in: the name of the last operation, and where it stands."""
     mine = flow(source)
     of_loss = {p for call, _ in losses(source) for p in source.above(call)}
-    models = [m for m in source.models if m not in of_loss]
+    models = [m for m in source.models if m not in of_loss] or list(
+        source.models
+    )  # a LightningModule is both
     for model in models if len(models) == 1 else ():  # of several it is not known which one the loss gets
-        for function in (f for f in source.forwards if f in model.body):
+        for function in (f for f in source.forwards if f in model.body and f not in of_loss):
             for output in source.output_of(function):
                 if not_in_training(source, output) or not _ends_in_layer(mine, output):
                     continue

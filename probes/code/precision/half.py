@@ -28,6 +28,7 @@ from .scaled import (
     clipped_inside_scale,
     default_fp16_unscaled,
     scale_never_used,
+    scale_stands,
     scaler_of_one_shard,
     sharded_fp16_unscaled,
 )
@@ -152,7 +153,7 @@ def _comes_first(source: Script, clip: ast.Call, unscales: Sequence[ast.Call], d
 @probe()
 def scaler_not_updated(view: View) -> Finding:
     """`scaler.step` without `scaler.update`, or MindSpore's own step that does not heed overflow."""
-    check = either(scaler_of_one_shard, _no_update, never_adjusted, overflow_unheeded)
+    check = either(scaler_of_one_shard, _no_update, scale_stands, never_adjusted, overflow_unheeded)
     return first(view, check, "the scripts use no gradient scaler")
 
 

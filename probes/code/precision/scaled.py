@@ -12,8 +12,10 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.nodes import is_false
+from ..shared.numbers import known
 from ..shared.sides import literal
 
+_LOW, _NEVER = 8.0, 1_000_000  # a scale that shifts next to nothing; steps without growth that no run lasts
 SCALERS = ("GradScaler", "ShardedGradScaler")
 # libraries whose autocast takes fp16 where nothing else is said
 _FP16_BY_ITSELF = re.compile(r"(?:^|\.)(?:cuda|npu)\.amp$|^amp$")
@@ -51,6 +53,21 @@ def scale_never_used(source: Script) -> Finding | None:
     if not plain or any(isinstance(p, ast.If) for p in source.above(plain[0])):
         return None  # on the way that scales nothing: a callback may scale on the other
     return at(source, plain[0], "a gradient scaler is made, and this backward takes the loss unscaled")
+
+
+def scale_stands(source: Script) -> Finding | None:
+    """`GradScaler(init_scale=1.0, growth_interval=10**9)`: small fp16 gradients gain nothing of it.
+
+    Growth that is far away counts with a first scale up to `_LOW`; a larger one may be fixed on purpose.
+    """
+    for call in source.named(*SCALERS):
+        names = ("init_scale", "growth_interval", "growth_factor")
+        begins, grows, factor = (known(source, keyword(call, name)) for name in names)
+        if begins is None or begins > _LOW or _is_off(source, call):
+            continue
+        if (grows is not None and grows >= _NEVER) or factor == 1:
+            return at(source, call, f"the loss scale begins at {begins:g} and never grows: it does nothing")
+    return None
 
 
 def _is_off(source: Script, made: ast.Call) -> bool:

@@ -10,9 +10,11 @@ from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
+from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..mindspore.resumed import count_in_vain, network_not_given_back, optimizer_not_given_back
 from ..shared.checks import at, first, ok
+from ..shared.nodes import assigned
 from ..shared.sides import either
 from ..tensorflow.keras_slips import counter_never_moved
 from ..tensorflow.slips import (
@@ -39,6 +41,7 @@ _KINDS = (
     ("scheduler", re.compile(r"sched|lr_decay|warmup")),
     ("optimizer", re.compile(r"(?:^|_)(?:opt|optim\w*|optimi[sz]er\w*)(?:$|_)")),
 )
+_COUNTS = re.compile(r"(?i)epoch|step|iter")
 _RESUMES = re.compile(r"resum|restart|continue_from|ckpt_path|last_ckpt|latest")
 
 
@@ -215,10 +218,30 @@ def _goes_over(function: ast.FunctionDef) -> bool:
 
 
 def _under_resume(source: Script, call: ast.Call) -> bool:
-    """Under `if args.resume:`, or in a function that is named so."""
-    tests = [unparse(p.test).lower() for p in source.above(call) if isinstance(p, ast.If)]
+    """Under `if args.resume:`, in a function that is named so, or where the count of epochs is taken up."""
+    blocks = [p for p in source.above(call) if isinstance(p, ast.If)]
     name = source.function_name(call).lower()
-    return any(_RESUMES.search(t) for t in tests) or bool(_RESUMES.search(name))
+    if any(_RESUMES.search(unparse(p.test).lower()) for p in blocks) or _RESUMES.search(name):
+        return True
+    return any(_counts_on(source, block) for block in blocks)
+
+
+def _counts_on(source: Script, block: ast.If) -> bool:
+    """`start = ckpt["epoch"] + 1` in the block, and a loop over `range(start, ...)` below it that learns."""
+    taken_up = {
+        unparse(target)
+        for node in of(block, ast.Assign)
+        for target, value in assigned(node)
+        if any(_COUNTS.search(key) for key in _strings([*walk(value)]))
+    }
+    return any(
+        isinstance(loop.iter, ast.Call)
+        and last_name(loop.iter.func) in ("range", "trange")
+        and len(loop.iter.args) > 1
+        and unparse(loop.iter.args[0]) in taken_up
+        for loop in source.of(ast.For)
+        if loop.lineno > block.lineno and takes_gradients(source, loop)
+    )
 
 
 def _takes_up_count(source: Script, call: ast.Call) -> bool:

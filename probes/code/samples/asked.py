@@ -12,7 +12,8 @@ from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, gone_over
-from ..shared.nodes import is_false
+from ..shared.nodes import is_false, texts_in
+from ..shared.sides import side
 
 _TRAINING = re.compile(r"(?i)^(?:is_?)?train(?:ing)?$|^augment$")
 
@@ -134,9 +135,9 @@ def _never_shuffled(source: Script) -> Finding | None:
     for call in made:
         function = source.function_around(call)
         names = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)] if function else []
-        if any(_TRAINING.match(n) for n in names) or (
-            function is not None and _told_both(source, function, names)
-        ):
+        learnt = len(made) == 1 and any(side(text) is True for text in texts_in(call))
+        told = function is not None and _told_both(source, function, names)
+        if learnt or told or any(_TRAINING.match(n) for n in names):
             return at(source, call, "the order of the samples is kept, for training as well")
     return None
 

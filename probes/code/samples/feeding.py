@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ....engine.model import State
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding, View, probe
@@ -18,6 +19,7 @@ from ..shared.checks import at, first, ok
 from ..shared.nodes import is_true
 from ..shared.sides import either, given, literal, setting, side, words
 from ..splits.side_switches import shuffled_other_side
+from ..splits.sides_crossed import trains_on_held_out_loop
 from ..splits.slipped import step_thrown_away
 from ..splits.turned_flags import order_by_turned_flag
 from ..tensorflow.data import order_kept
@@ -67,10 +69,18 @@ def order_is_fixed(view: View) -> Finding:
             loader_seeded_each_epoch,
             copy_shuffled,
             held_out_list_shuffled,
-            shows("folder-by-folder"),
+            _folder_by_folder,
         ),
         "the scripts show no order of samples",
     )
+
+
+def _folder_by_folder(source: Script) -> Finding | None:
+    """Of training's own loader: one of held-out data that is learnt from keeps its order by right."""
+    crossed = trains_on_held_out_loop(source)
+    if crossed is not None and crossed.state is State.PRESENT:
+        return None
+    return shows("folder-by-folder")(source)
 
 
 # ------------------------------------------------------------------------------------- PyTorch, MindSpore

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 
+from ....engine.model import State
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.conditions import asks_main
 from ...scripts.flow import flow
 from ...scripts.syntax import Loop, Script
+from ..samples.few import few_batches
 from ..shared.checks import at, ok
 from ..shared.gates import gate
 from ..shared.numbers import Lookup, Numbers, Unknown
@@ -26,12 +28,16 @@ from ..shared.units import chain
 from .moves import CYCLES, FAR, POINTS, SIZES, Course, bounds_of, safe, strange
 from .torch_courses import badly_joined, of_library
 
+FEW = 30  # batches of a round that is left over from trying the script out
 RISEN = 0.5  # share of the run; one-cycle schedules have their peak at .3 to .45 (Smith 2018)
 
 
 def course_misjudged(source: Script) -> Finding | None:
     """A schedule that ends long before the run or after it, rises again, or never leaves its warm-up."""
     seen: ast.AST | None = None
+    cut = few_batches(source, FEW)
+    if cut is not None and cut.state is State.PRESENT:
+        return None  # each round ends early: the schedule is made for whole ones
     for call in source.named("SequentialLR"):
         if why := badly_joined(source, call):
             return at(source, call, why)

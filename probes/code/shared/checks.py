@@ -111,7 +111,10 @@ def imports_locals(source: Script) -> bool:
 
 
 FRAMEWORKS = frozenset(
-    ("torch", "torchvision", "timm", "tensorflow", "keras", "mindspore", "transformers", "paddle", "jax")
+    (
+        *("torch", "torchvision", "timm", "torch_geometric", "dgl", "transformers"),
+        *("tensorflow", "keras", "mindspore", "paddle", "jax"),
+    )
 )
 
 

@@ -216,10 +216,27 @@ def _samples(source: Script) -> Iterator[list[ast.expr]]:
             yield list(given)
 
 
+_RUN_TOGETHER = re.compile(
+    r"(train|val|valid|test|dev|eval)((?:data)?(?:loader|set|iter|gen)s?|data|d[sl]|df|generator|dir|path|file|folder"
+    r"|image|img|label|target|sample|batch|feature|text|sentence|pair|frame|inds?|idxs?|indices|ids?|x|y)(s|es)?"
+)
+
+
+@lru_cache(maxsize=4096)
+def parted(word: str) -> tuple[str, ...]:
+    """A word in lower case, taken apart where a side of the data is written together with what it is of.
+
+    `trainloader` -> "train", "loader"; any other word stays as it is.
+    """
+    found = _RUN_TOGETHER.fullmatch(word)
+    return (found[1], word[len(found[1]) :]) if found else (word,)
+
+
 @lru_cache(maxsize=4096)
 def split_of(name: str) -> str | None:
     """The part of the data that a name tells: `val_loader` -> "val"; "train" or a word of evaluation."""
-    words = re.split(r"[_\d.\[\]'\"]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    apart = re.split(r"[_\d.\[\]'\"]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    words = [part for word in apart for part in parted(word)]
     return next((w for w in ("train", "training", *EVALUATION) if w in words), None)
 
 

@@ -22,7 +22,7 @@ _UP, _DOWN = 4, 5  # calls that are followed to callers, and into what is called
 CLEARS = ("zero_grad", "clear_grad", "clear_gradients", "zero_grads")
 # a hook or a helper that is not at hand, and that may clear or step
 _MAY_UPDATE = re.compile(
-    r"(?i)zero|clear|reset_?grad|optim|update|apply|minimi[sz]e|hook|callback|trigger|(?:^|_)step"
+    r"(?i)zero(?!s)|clear|reset_?grad|optim|update|apply|minimi[sz]e|hook|callback|trigger|(?:^|_)step"
 )
 # what only asks for optimizers or for their state
 _ASKS = ("state_dict", "load_state_dict", "append", "get", "optimizers", "clip_gradients", "toggle_optimizer")

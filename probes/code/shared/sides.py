@@ -15,6 +15,7 @@ from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from .nodes import is_negative
+from .roles import parted
 
 _TRAIN = frozenset(("train", "training", "trn", "tr", "trainset"))
 _HELD = frozenset(
@@ -55,9 +56,9 @@ def either(*checks: Check) -> Check:
 
 
 def words(name: str) -> list[str]:
-    """The words of a name or text: `trainSet`, `x_train`, "data/train-*.bin" -> ["train", ...]."""
+    """The words of a name or text: `trainSet`, `trainset`, "data/train-*.bin" -> ["train", ...]."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-    return [w for w in re.split(r"[^a-z]+", apart) if w]
+    return [p for w in re.split(r"[^a-z]+", apart) if w for p in parted(w)]
 
 
 @lru_cache(maxsize=8192)

@@ -542,6 +542,10 @@ def _laid_out(node: ast.expr) -> ast.expr:
     return found if isinstance(found, ast.expr) else node
 
 
+# a floor under what is divided by: `/ (std + 1e-7)` is `/ std` for ordinary data
+_DIVISOR = re.compile(r"/ \(([\w.*]+) \+ (?:[\d.]*e-0?[4-9]|[\d.]*e-1\d|[\w.]*eps\w*)\)")
+
+
 def _shape(node: _Change, split: str, other: str) -> str:
     """What is done, without the words of both splits: `x_test -= x_train_mean` as `x_train -= x_train_mean`.
 
@@ -551,4 +555,4 @@ def _shape(node: _Change, split: str, other: str) -> str:
     text = unparse(_laid_out(node.value)).lower().replace(".fit_transform(", ".transform(")
     for word in sorted((split, other), key=len, reverse=True):
         text = text.replace(word, "*")
-    return sign + _MASKED.sub("[*]", text)
+    return sign + _MASKED.sub("[*]", _DIVISOR.sub(r"/ \1", text))

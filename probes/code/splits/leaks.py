@@ -50,7 +50,14 @@ from .rows_flowed import chosen_by_scored, figures_of_scored, scored_rows_learnt
 from .rows_met import learned_from_both, rows_in_both
 from .same_source import is_figure, same_source
 from .side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
-from .sides_crossed import loader_of_other_side, loaders, same_part, trains_on_held_out_loop
+from .sides_crossed import (
+    loader_of_other_side,
+    loaders,
+    plain_loaders,
+    same_part,
+    sampled_from_other_side,
+    trains_on_held_out_loop,
+)
 from .slipped import parts_from_one_end
 from .split_steps import learned_after_split, of_all_rows
 from .target_columns import target_among_inputs
@@ -103,7 +110,7 @@ def held_out_in_training(view: View) -> Finding:
         *(_overlap, same_source, _same_data, _fits_on_both, _joined),
         *(name_of_part_unread, trains_on_named_part),
         *(held_out_rows_joined, rows_copied, rows_doubled, drawn_with_one_seed, part_of_twin),
-        *(same_part, loader_of_other_side, trains_on_held_out_loop),
+        *(same_part, loader_of_other_side, sampled_from_other_side, trains_on_held_out_loop),
         *(cuts_meet, both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
         *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end, part_of_trained_set),
         *(evaluated_by_training_input, held_out_pattern_of_training),
@@ -312,7 +319,7 @@ def _joined(source: Script) -> Finding | None:
     held |= {g.name for g in given(source) if not g.learns}
     held |= {unparse(d) for g, d, _ in loaders(source) if not g.learns}
     seen: ast.AST | None = None
-    for mine in given(source):
+    for mine in (*given(source), *plain_loaders(source)):
         value: ast.AST = mine.value
         if isinstance(value, ast.Call) and last_name(value.func).endswith("DataLoader"):
             value = keyword(value, "dataset") or (value.args[0] if value.args else value)

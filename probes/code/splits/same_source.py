@@ -60,7 +60,7 @@ def _rows_handed(call: ast.Call) -> Iterator[str]:
 
 
 _ROWS = re.compile(
-    r"(?i)df$|frame|rows|table|files|paths|ids|index|indices|list|samples|names|keys|items|csv"
+    r"(?i)df$|(?:^|_)df_|frame|rows|table|files|paths|ids|index|indices|list|samples|names|keys|items|csv"
 )
 
 

@@ -10,7 +10,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
-from ...scripts.learning import takes_gradients
+from ...scripts.learning import taken, takes_gradients
 from ...scripts.syntax import Script
 from ..shared.checks import at, gone_over, ok
 from ..shared.sides import Given, given, side, stem, words
@@ -37,12 +37,39 @@ def loader_of_other_side(source: Script) -> Finding | None:
     return ok(source, seen, "each loader has the data of its side") if seen is not None else None
 
 
+def sampled_from_other_side(source: Script) -> Finding | None:
+    """`train_loader = DataLoader(val_set, sampler=train_sampler)`; the sampler was made for `train_set`.
+
+    The loader is named for the side that its sampler counts, and reads the data of the other one.
+    """
+    mine = flow(source)
+    for one in given(source):
+        call = one.value
+        if not isinstance(call, ast.Call) or not last_name(call.func).endswith("DataLoader"):
+            continue
+        data, sampler = argument(call, "dataset", position=0), keyword(call, "sampler")
+        if sampler is None or not isinstance(data, (ast.Name, ast.Attribute)):
+            continue
+        if side(last_name(data)) is not (not one.learns):
+            continue
+        for made in mine.values(sampler, 4):
+            if not isinstance(made, ast.Call) or not last_name(made.func).endswith("DistributedSampler"):
+                continue
+            other = argument(made, "dataset", position=0)
+            if not isinstance(other, (ast.Name, ast.Attribute)) or side(last_name(other)) is not one.learns:
+                continue
+            if stem(last_name(other)) == stem(last_name(data)):
+                why = f"this loader is given `{unparse(data)}`, and its sampler counts `{unparse(other)}`"
+                return at(source, data, why)
+    return None
+
+
 def loaders(source: Script) -> Iterator[tuple[Given, ast.expr, ast.Call]]:
     """Values of DataLoader that a name of one side is given, with the data set by its name, and the call.
 
     A plain `dataloader` beside an `eval_dataloader` is the one of training.
     """
-    for one in [*given(source), *_plain(source)]:
+    for one in [*given(source), *plain_loaders(source)]:
         call = one.value
         if isinstance(call, ast.Call) and last_name(call.func).endswith("DataLoader"):
             data = argument(call, "dataset", position=0)
@@ -60,7 +87,8 @@ def loaders(source: Script) -> Iterator[tuple[Given, ast.expr, ast.Call]]:
 _ASIDE = re.compile(r"memory|feature|stat|bank|gallery|calib|adapt|probe|plot|vis")
 
 
-def _plain(source: Script) -> Iterator[Given]:
+def plain_loaders(source: Script) -> Iterator[Given]:
+    """What a `loader` beside a `test_loader` is given: it is the one of training."""
     held = {(stem(g.name), g.scope) for g in given(source) if not g.learns and "loader" in g.name}
     for node in source.of(ast.Assign) if held else ():
         target = node.targets[0]
@@ -88,7 +116,7 @@ def trains_on_held_out_loop(source: Script) -> Finding | None:
     """The loop that updates the weights goes through a held-out loader, and one of training is there, too."""
     seen: ast.AST | None = None
     names = {n.id for n in source.of(ast.Name)} | {n.attr for n in source.of(ast.Attribute)}
-    for step in source.steps:
+    for step in taken(source):
         loop = next((p for p in source.loops_around(step) if isinstance(p, ast.For)), None)
         if loop is None or not takes_gradients(source, loop):
             continue

@@ -132,7 +132,9 @@ def no_gradient_taken(source: Script) -> Finding | None:
 
 
 # what has a step or an update and moves no weight
-_MOVES_NO_WEIGHT = re.compile(r"scaler|sched|warm_?up|bar$|tqdm|meter|metric|prof|timer|stopp")
+_MOVES_NO_WEIGHT = re.compile(
+    r"scaler|sched|warm_?up|bar$|tqdm|meter|metric|prof|timer|stopp|(?:^|[._])envs?(?:$|[._])|environment"
+)
 
 
 def _updates_by_function(node: ast.Assign) -> bool:

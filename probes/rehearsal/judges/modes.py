@@ -20,7 +20,10 @@ def trained_in_evaluation(machine: Machine) -> Iterator[Verdict]:
     reached = {n for e in backwards for n in getattr(e.loss, "asked", ())}
     asks = [a for a in machine.asks.values() if a.number in learnt & reached and a.graph and a.modal]
     off = [
-        a for a in asks if not any(mode for _, mode in a.modal) and any(w.moved for w in a.net.parameters())
+        a
+        for a in asks
+        if not any(mode for _, mode in a.modal)
+        if any(w.moved for w in a.net.parameters()) and not _frozen_norms(a)
     ]
     if off and not off[0].guessed:
         layers = sorted({name for name, _ in off[0].modal})
@@ -36,6 +39,12 @@ def trained_in_evaluation(machine: Machine) -> Iterator[Verdict]:
                 off[0].node,
                 f"{', '.join(layers)} train in the first round only: the network stays in evaluation mode",
             )
+
+
+def _frozen_norms(ask: Asked) -> bool:
+    """The norms of a network of which a part is frozen: they keep their statistics as frozen layers do."""
+    norms = all("norm" in name.lower() for name, _ in ask.modal)
+    return norms and any(not w.trains and not w.buffer for w in ask.net.parameters())
 
 
 _DETECTORS = re.compile(r"(?i)rcnn|retinanet|fcos|^ssd")  # torchvision's give losses in training mode alone
