@@ -20,21 +20,10 @@ from .run import RANK_PART, Event, Floats, Run, Series
 # what went to the error stream too, so that a message which is missing there was not given.
 _MESSAGES = frozenset(
     [
-        "traceback",
-        "device-assert",
-        "out-of-memory",
-        "weights-newly-initialized",
-        "checkpoint-keys-mismatch",
-        "scheduler-before-optimizer",
-        "no-grad-input",
-        "unused-parameters",
-        "from-logits",
-        "shape-broadcast",
-        "undefined-metric",
-        "token-length",
-        "data-warning",
-        "known-warning",
-        "non-finite-value",
+        *("traceback", "device-assert", "out-of-memory", "weights-newly-initialized"),
+        *("checkpoint-keys-mismatch", "scheduler-before-optimizer", "no-grad-input"),
+        *("unused-parameters", "from-logits", "shape-broadcast", "undefined-metric"),
+        *("token-length", "data-warning", "known-warning", "non-finite-value"),
     ]
 )
 
@@ -127,6 +116,7 @@ def _has_adapters(run: Run) -> bool:
 
 _LOST = r"(?:missing|corrupt\w*|not (?:be )?found|unreadable|broken|skipped|ignored|do(?:es)? not exist)"
 _FOUND_AND_LOST = re.compile(rf"(\d[\d,]*) (?:\w+ )?found\b.{{0,12}}?\b(\d[\d,]*) {_LOST}", re.IGNORECASE)
+_LOST_ALONE = re.compile(r"\bfound for (\d[\d,]*) images", re.IGNORECASE)
 _OF_ALL = re.compile(rf"(\d[\d,]*) (?:of|out of|/) (\d[\d,]*) \w+.{{0,80}}?\b{_LOST}", re.IGNORECASE)
 
 
@@ -140,6 +130,8 @@ def much_left_out(view: View, share: float) -> Finding:
             whole = there + lost
         elif found := _OF_ALL.search(event.text):
             lost, whole = (int(n.replace(",", "")) for n in found.groups())
+        elif (found := _LOST_ALONE.search(event.text)) and (samples := number_of(view.run, "train_samples")):
+            lost, whole = int(found.group(1).replace(",", "")), int(samples)
         else:
             continue
         if 0 < lost <= whole and (counted is None or lost * counted[1] > counted[0] * whole):

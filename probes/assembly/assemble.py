@@ -20,7 +20,7 @@ from ..readers.config_file import clean
 from ..run import RANK_PART, Configured, Event, FileContent, Run, Series
 from ..scripts import project
 from ..settings import resolve
-from . import continued, layout, names, reruns, roles, segments, siblings, sides, stand_ins, starts
+from . import continued, layout, names, numbered, reruns, roles, segments, siblings, sides, stand_ins, starts
 from .contents import Progress, Read, apart, checkpoint_files, read_all, read_monitored
 from .context import MIN_POINTS, context_of, facts_of, format_of, optimizer_of, predicts_tokens
 from .epoch_axis import by_epochs
@@ -71,7 +71,7 @@ def open_run(
         raise RunUnreadable(f"{shown}: {notes[0] if notes else 'the directory is empty'}")
     files, dumped = apart(files)
     not_read: list[tuple[str, str]] = []
-    contents = read_all(files, progress, notes, not_read)
+    contents = numbered.joined(read_all(files, progress, notes, not_read))
     contents += read_monitored(dumped, progress, notes, not_read)
     contents += _added(beside or {}, contents)
     saved = checkpoint_files(files)
@@ -524,12 +524,19 @@ def _of_whole_epochs(series: Series) -> bool:
     return series.unit == "epoch" and series.name.endswith("/loss") and not _WHOLE.isdisjoint(words)
 
 
+_TOTALS = frozenset({"total", "combined", "overall", "sum", "whole"})
+
+
 def _add_total(curves: dict[str, Series], split: str) -> None:
     """A run that logs only terms of its loss gets their sum, if they stand at the same steps."""
     if f"{split}/loss" in curves:
         return
     terms = [s for n, s in sorted(curves.items()) if n.startswith(f"{split}/loss/")]
     if not terms:
+        return
+    whole = [s for s in terms if s.name.rpartition("/")[2] in _TOTALS]
+    if len(whole) == 1:  # named beside what it is the sum of
+        curves[f"{split}/loss"] = replace(whole[0], name=f"{split}/loss")
         return
     first = terms[0]
     if all(len(t) == len(first) and np.array_equal(t.steps, first.steps) for t in terms):

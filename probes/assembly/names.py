@@ -47,7 +47,9 @@ _RANKED = {
 }
 _RANKED |= {"hit_ratio": "hit_rate", "map": "map"} | {n: n for n in ("ndcg", "mrr", "recall", "precision")}
 _PLACES = re.compile(r"^([a-z_]+?)(?:_?@_?(?:k|\d{1,4})|_at_(?:k|\d{1,4})|(?<!map)\d{1,3})$")
-_NO_TERM = frozenset({"weight", "weights", "coef", "coeff", "lambda", "ratio", "scale", "cost"})
+_NO_TERM = frozenset(
+    {"signs", "scores", "weight", "weights", "coef", "coeff", "lambda", "ratio", "scale", "cost"}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run, Setting
 
 _FILE = re.compile(
-    r"[^\s:]+\.(?:csv|tsv|txt|jsonl?|parquet|arrow|npz?|h5|hdf5|tfrecord|lmdb|pkl|xml|conllu?)$", re.I
+    r"[^\s:]+\.(?:csv|tsv|txt|jsonl?|parquet|arrow|npz?|h5|hdf5|tfrecords?|records?|lmdb|pkl|xml|conllu?)$",
+    re.I,
 )
 _TRAINING = re.compile(r"(?:^|[._\-])train(?:ing|set)?(?:[._\-]|\d|$)", re.I)
 _PATH = re.compile(
@@ -160,12 +161,19 @@ def _less_is_better(metric: str) -> bool | None:
 def _senses(run: Run) -> Iterator[tuple[bool, bool, Setting, Setting]]:
     """(whether training stops by it, whether less is taken for better, the metric's setting, the sense's)."""
     by_block: dict[tuple[str, str], dict[str, Setting]] = {}
+    signed: list[tuple[str, Setting]] = []
     for setting in run.raw_settings:
         block, _, leaf = setting.key.rpartition(".")
         by_block.setdefault((setting.file, block), {})[names.last_part(leaf)] = setting
         if names.last_part(leaf) in ("validation_metric", "early_stopping_metric", "main_metric"):
             if isinstance(setting.value, str) and setting.value[:1] in ("+", "-"):
-                yield True, setting.value[0] == "-", setting, setting
+                signed.append((block, setting))
+    for block, setting in signed:  # AllenNLP keeps the best by it, and stops by it where there is a patience
+        less = str(setting.value)[0] == "-"
+        patience = by_block[(setting.file, block)].get("patience")
+        yield False, less, setting, setting
+        if "stop" in setting.key or (patience is not None and names.number(patience.value)):
+            yield True, less, setting, setting
     for (file, block), told in by_block.items():
         metric, mode = told.get("monitor"), told.get("mode")
         if metric is not None and mode is not None and str(mode.value).lower() in ("min", "max"):

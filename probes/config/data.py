@@ -111,6 +111,63 @@ def _families(text: str) -> set[str]:
     return {_FAMILIES[w] for w in words if w in _FAMILIES}
 
 
+# the second and the third generation have other vocabularies
+_LLAMA = re.compile(r"llama[-_ ]?([23])(?!\d)")
+_NAMES_TOKENIZER = re.compile(r"(?:^|\.)tokenizer(?:_name|_path|_name_or_path|\.path|\._component_|\.type)?$")
+
+
+@probe()
+def tokenizer_of_another_model(view: View) -> Finding:
+    """The tokenizer is called after another family than the model, or after another generation of Llama."""
+    settings = [s for s in view.run.raw_settings if isinstance(s.value, str) and 0 < len(s.value) <= 300]
+    tokenizer = [s for s in settings if _NAMES_TOKENIZER.search(s.key)]
+    model = [s for s in settings if _NAMES_WEIGHTS.search(s.key) and s not in tokenizer]
+    same: Finding | None = None
+    for mine in tokenizer:
+        for theirs in model:
+            words = f"{mine.key} = {mine.value}, and {theirs.key} = {theirs.value}"
+            where = (Place(mine.file, mine.line), Place(theirs.file, theirs.line))
+            a, b = (set(_LLAMA.findall(str(s.value).lower())) for s in (mine, theirs))
+            if a and b and not a & b:
+                return present(words, where=where)
+            same = absent(words, where=where) if a & b else same
+    return same or unknown("tokenizer and model are not both called after a family of models")
+
+
+_NAMES_WEIGHTS = re.compile(
+    r"(?:^|\.)(?:model_name_or_path|pretrained_model_name_or_path|base_model|model_id|model|model_path"
+    r"|checkpoint_dir|model\._component_)$"
+)
+
+
+@probe()
+def label_ids_from_zero(view: View) -> Finding:
+    """A map of labels begins with 0, which is the background where classes are numbered from 1.
+
+    So it is in the maps (`label_map.pbtxt`) of TensorFlow's Object Detection API.
+    """
+    ids = {
+        number: s
+        for s in view.run.raw_settings
+        if re.fullmatch(r"item(?:\.\d+)?\.id", s.key)
+        if (number := names.number(s.value)) is not None
+    }
+    if not ids:
+        return unknown("no map of labels with an id to each lies here")
+    least = ids[min(ids)]
+    words = f"the ids of {least.file} go from {min(ids):g} to {max(ids):g}"
+    background = any(
+        s.file == least.file
+        and s.key == least.key[: -len("id")] + "name"
+        and "background" in str(s.value).lower()
+        for s in view.run.raw_settings
+    )
+    where = (Place(least.file, least.line),)
+    if min(ids) == 0 and not background:
+        return present(words, value=0, threshold=1, where=where)
+    return absent(words, value=min(ids), threshold=1, where=where)
+
+
 @probe()
 def template_of_another_model(view: View) -> Finding:
     """The template that conversations are written in belongs to another family than the model."""

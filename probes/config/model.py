@@ -143,6 +143,24 @@ _OWN = re.compile(
 _KEPT = re.compile(r"^/checkpoint(?:_network)?(?:/|$)")  # where MindFormers saves, below its output
 
 
+@probe()
+def random_on_little(view: View, samples: float) -> Finding:
+    """The log says that no trained weights were found for a model that is trained on fewer than `samples`.
+
+    Whoever trains such a model from nothing has far more: it is meant to go on from trained weights.
+    """
+    said = next((e for e in view.run.events_of("known-warning") if e.data == "random-weights"), None)
+    known = number_of(view.run, "train_samples")
+    if said is None:
+        return unknown("no log says that the weights are random")
+    where = (Place(said.file, said.line),)
+    if known is None:
+        return unknown("the number of training samples is not recorded", where=where)
+    words = f"the log says: {said.text}; there are {known:,.0f} training samples"
+    say = present if known < samples else absent
+    return say(words, value=known, threshold=samples, where=where)
+
+
 def loads_its_own(run: Run) -> bool | None:
     """Whether a run begins as a new one with a checkpoint that it saved itself; None: it is not known."""
     found = source_of(run)

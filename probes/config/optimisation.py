@@ -113,11 +113,13 @@ def warmup_absent(view: View, steps: float = 5.0) -> Finding:
     return unknown("no warm-up setting is recorded")
 
 
-@probe("config:global_batch_size|config:batch_size")
+@probe("config:global_batch_size|config:batch_size|config:batch_tokens")
 def batch_size_below(view: View, limit: float) -> Finding:
     """The batch per optimizer step is below `limit` samples."""
     key = "global_batch_size" if number_of(view.run, "global_batch_size") is not None else "batch_size"
     value = number_of(view.run, key)
+    if value is None and number_of(view.run, "batch_tokens"):
+        return _few_tokens(view.run, limit)
     if value is None or value <= 0:
         return not_recorded("batch_size")
     setting = view.run.settings[key]
@@ -131,6 +133,17 @@ def batch_size_below(view: View, limit: float) -> Finding:
         text = f"{value:g} samples per device; accumulation and the number of devices are not both recorded"
         return unknown(text, **carried(setting, threshold=limit))
     return present(f"{value:g} samples per optimizer step", **carried(setting, threshold=limit))
+
+
+def _few_tokens(run: Run, limit: float) -> Finding:
+    """A batch that is counted in tokens: fewer than `limit` sentences hold."""
+    setting = run.settings["batch_tokens"]
+    value = number_of(run, "batch_tokens") or 0
+    for factor in ("gradient_accumulation_steps", "world_size"):
+        value *= number_of(run, factor) or 1
+    few = value < limit * SENTENCE
+    say = present if few else absent
+    return say(f"{value:g} tokens per optimizer step", **carried(setting, threshold=limit * SENTENCE))
 
 
 def _one_of_several_factors(run: Run) -> bool:
@@ -161,6 +174,7 @@ def batch_size_huge(view: View, share: float, absolute: float, least: float = 12
     return absent(text, **carried(setting, threshold=share))
 
 
+SENTENCE = 25  # tokens of a usual one
 MANY_STEPS = 500  # of a language model that reads its text once
 
 

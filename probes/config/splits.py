@@ -13,7 +13,7 @@ from ..settings import parts_of, same
 
 # What a model must see alike in training and evaluation; sizes, crops and flips may differ on purpose.
 _ALIKE = re.compile(
-    r"^(?:(?:image|img|pixel|norm|input|data)_)?(?:mean|std)$|^(?:rescale|rescale_factor|to_rgb|bgr_to_rgb"
+    r"^(?:(?:image|img|pixel|norm|input|data)_)?(?:mean|std)$|^(?:is_scale|rescale|rescale_factor|to_rgb|bgr_to_rgb"
     r"|channel_order|do_normalize|do_rescale|normalize|tokenizer|tokenizer_name|vocab|vocab_file|label_map)$"
 )
 _NORMALISES = re.compile(r"(?i)(?:normali[sz]e|standardi[sz]e)(?:image|img|frames?)?$")

@@ -89,6 +89,8 @@ def answers_near_nothing(view: View, points: int = 5, units: float = 50.0) -> Fi
     """
     run = view.run
     series = run.series.get("eval/mape") or run.series.get("train/mape")
+    if series is None and "train/r2" in run.series:
+        return _below_the_mean(run, points, units)
     held = run.series.get("eval/loss") or run.series.get("train/loss")
     if series is None or held is None:
         return unknown("no relative error is logged beside a loss")
@@ -122,6 +124,23 @@ def _falls_elsewhere(view: View, curve: Shape, fall: float) -> bool:
     return near and 1 - theirs.end.value / theirs.start.value >= fall
 
 
+def _below_the_mean(run: Run, points: int, units: float, level: float = -0.5) -> Finding:
+    """The share of the variance that is explained stays far below that of answering the mean, in training.
+
+    Who answers zero has minus the squared ratio of the target's mean and deviation.
+    """
+    series, loss = run.series["train/r2"], run.series.get("train/loss")
+    values, losses = finite(series), finite(loss) if loss is not None else np.empty(0)
+    if len(values) < points or len(losses) < points:
+        return unknown(f"fewer than {points} figures of the explained variance")
+    best, end = float(np.max(values)), float(np.median(losses[-points:]))
+    words = f"{series.raw} is at most {best:.3g}, where answering the mean has 0; the loss is {end:.4g}"
+    rest: dict[str, Any] = {"value": round(best, 4), "threshold": level, "series": (series.name,)}
+    if best <= level and end >= units:
+        return present(words, where=(place(series, len(series) - 1),), **rest)
+    return absent(words, **rest)
+
+
 @probe("train/loss", "config:precision")
 def stands_in_bf16(view: View, rate: float = 5e-5, fall: float = 0.02) -> Finding:
     """The loss does not fall, weights are in bf16 alone, and a step of Adam is below what bf16 can add.
@@ -147,3 +166,30 @@ def stands_in_bf16(view: View, rate: float = 5e-5, fall: float = 0.02) -> Findin
         where = (*pure.where, *see(curve, curve.count - 1)["where"])
         return present(words, value=known, threshold=rate, where=where, series=(curve.name,))
     return absent(words, series=(curve.name,))
+
+
+_BOOSTS = frozenset(
+    {"num_boost_round", "n_estimators", "num_leaves", "eta", "colsample_bytree", "boosting_type"}
+)
+
+
+@probe("eval/auc")
+def solved_by_one_tree(view: View, level: float = 0.995) -> Finding:
+    """Boosted trees rank evaluation data at `level` after the first of them.
+
+    One tree of a few splits on one or two columns: whoever ranks nearly all rows by these has the answer
+    among the columns.
+    """
+    run = view.run
+    series = run.series["eval/auc"]
+    boosts = _BOOSTS & {s.key.rpartition(".")[2] for s in run.raw_settings}
+    if len(boosts) < 2 or len(series) < 5 or not np.isfinite(series.values[0]):
+        return unknown("nothing tells that trees are boosted, or too few rounds are logged")
+    if float(series.steps[0]) > 1 or situation.resumed_itself(run):
+        return unknown("the first round is not logged")
+    first = float(series.values[0])
+    words = f"{series.raw} is {first:.5g} after the first tree"
+    seen: dict[str, Any] = {"value": first, "threshold": level, "series": (series.name,)}
+    if first < level:
+        return absent(words, **seen)
+    return present(words, step=float(series.steps[0]), where=(place(series, 0),), **seen)

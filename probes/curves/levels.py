@@ -242,12 +242,12 @@ def thrown_to_guessing(
     count = _count_at_end(run, curve, tolerance)
     if count is None:
         return unknown(f"{curve.name} does not end as a guess among a known number of classes does")
-    level, first = situation.chance_loss(run, count), float(curve.y[0])
+    level, first = situation.chance_loss(run, count), float(np.max(curve.y[: max(1, curve.count // 50)]))
     words = f"{curve.name} ends at {curve.end.value:.4g}, a guess among {count} gives {level:.4g}"
     seen: dict[str, Any] = {"value": round(first / level, 3), "threshold": above, "series": (curve.name,)}
     seen |= see(curve, curve.count - 1)
     if first > above * level:
-        return present(f"{words}; it began at {first:.4g}", **seen)
+        return present(f"{words}; it was at {first:.4g} in the beginning", **seen)
     if curve.best.value < below * level:
         return present(f"{words}; it was at {curve.best.value:.4g} before", **seen)
     held = run.series.get("eval/loss")

@@ -332,6 +332,32 @@ def rewards_never_differ(view: View, share: float = 0.9, points: int = 10) -> Fi
     return absent(words, series=(series.name,), **seen)
 
 
+@probe("train/reward", "eval/reward")
+def eval_return_apart(view: View, share: float = 0.2, points: int = 8) -> Finding:
+    """The return of training rises clearly, and the policy's return in evaluation stays where that began.
+
+    Exploration costs a little: a policy that is scored without it does as well or better. Where inputs are
+    scaled in training and not in evaluation it acts as before.
+    """
+    run = view.run
+    train, held = run.series["train/reward"], run.series["eval/reward"]
+    mine, theirs = logged(train), logged(held)
+    if len(mine) < 3 * points or len(theirs) < points:
+        return unknown("too few returns of training or of evaluation are logged")
+    (first, last), (begun, end) = _ends(mine), _ends(theirs)
+    if gain(mine) <= 1 or last <= first:
+        return unknown("the return of training does not rise clearly")
+    came = (end - first) / (last - first)
+    words = f"{train.name} goes from {first:.4g} to {last:.4g}, {held.name} from {begun:.4g} to {end:.4g}"
+    seen: dict[str, Any] = {"value": round(came, 3), "threshold": share, "series": (train.name, held.name)}
+    seen |= {"where": (place(held, len(held) - 1),)}
+    return (
+        present(words, **seen)
+        if came <= share and end - begun <= share * (last - first)
+        else absent(words, **seen)
+    )
+
+
 # ------------------------------------------------------------------------------------------------ preferences
 
 

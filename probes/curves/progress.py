@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...engine.model import State
-from ..registry import Finding, absent, present, unknown
+from ..registry import Finding, View, absent, place, present, unknown
 from ..run import Run
 from . import situation, stats
 from .course import rise_of
-from .judging import is_mean_of_epochs, on_loss, see
+from .judging import is_mean_of_epochs, on_loss, probe, see
 from .levels import chance_of
 from .shapes import Shape
 
@@ -174,6 +174,37 @@ def falling_at_end(
     if found.state is State.ABSENT and left is not None and left < spent:
         return unknown(f"{found.why}, but the learning rate had come down to {left:.0%} of its peak there")
     return found
+
+
+@probe("train/loss", "eval/loss")
+def few_epochs_still_falling(view: View, points: int = 3, most: int = 6, fall: float = 0.15) -> Finding:
+    """Of few epochs each brings both losses down by `fall` of what the one before left, the last one too.
+
+    A fine-tuning of few epochs has most of its fall in the first, and an evaluation that stands by the last.
+    """
+    run = view.run
+    both = []
+    for name in ("train/loss", "eval/loss"):
+        series = run.series[name]
+        values = series.values[np.isfinite(series.values)]
+        if series.unit != "epoch" or not points <= len(values) <= most or len(values) < len(series.values):
+            return unknown(f"{name} is not logged once in each of {points} to {most} epochs")
+        if float(np.min(values)) <= 0:
+            return unknown(f"{name} is not above zero")
+        both.append(1 - values[1:] / values[:-1])
+    if situation.objective(run):
+        return unknown(str(situation.objective(run)))
+    least = float(min(np.min(b) for b in both))
+    words = f"each of {len(both[0])} epochs after the first brings both losses down by {least:.0%} or more"
+    held = run.series["eval/loss"]
+    seen: dict[str, Any] = {
+        "value": round(least, 3),
+        "threshold": fall,
+        "series": ("train/loss", "eval/loss"),
+    }
+    if least >= fall and float(held.values[-1]) > 0.05:
+        return present(words, where=(place(held, len(held) - 1),), **seen)
+    return absent(f"the smallest step down of an epoch is {least:.0%}", **seen)
 
 
 def _broken_off(run: Run, curve: Shape) -> str | None:

@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 
+from .. import settings as names
 from ..config import plateau
 from ..config.values import carried, number_of, says, value_of
 from ..registry import Finding, View, absent, present, probe, unknown
@@ -480,6 +481,17 @@ def lr_starts_at_peak(
     return present(f"the learning rate starts at {first:g}, its peak is {lr.peak:g}", **rest)
 
 
+_TOKENS = 1e6  # more than any batch holds: a number of tokens of the whole training
+
+
+def _steps_of_tokens(run: Run) -> float | None:
+    """How many steps a planned number of tokens makes, by the samples of a step and their length (litGPT)."""
+    told = (names.number(s.value) for s in run.raw_settings if names.last_part(s.key) == "max_tokens")
+    tokens = max((t for t in told if t is not None and t >= _TOKENS), default=None)
+    batch, length = number_of(run, "global_batch_size"), number_of(run, "max_sequence_length")
+    return tokens / (batch * length) if tokens and batch and length else None
+
+
 @probe("config:warmup_steps|config:warmup_epochs")
 def warmup_beyond(view: View) -> Finding:
     """The configured warm-up is as long as the whole planned training, and no logged rate comes down again.
@@ -489,6 +501,8 @@ def warmup_beyond(view: View) -> Finding:
     run = view.run
     for warm, whole in (("warmup_steps", "max_steps"), ("warmup_epochs", "epochs")):
         length, planned = number_of(run, warm), number_of(run, whole)
+        if planned is None and whole == "max_steps":
+            planned = _steps_of_tokens(run)
         if length is None or planned is None or planned <= 1:
             continue
         setting = run.settings[warm]

@@ -122,6 +122,9 @@ def classes(run: Run) -> Classes | None:
         return None
     if binary(run):
         return Classes(2, run.settings["loss_function"])
+    if any(name.endswith("/contrastive") for name in terms(run)) and not is_sum(run):
+        size = number(run, "global_batch_size")  # each sample is told from the others of its batch
+        return Classes(int(size), run.settings["global_batch_size"]) if size and size >= 2 else None
     for key in ("num_classes", "vocab_size"):
         count = number(run, key)
         if count is not None and 1 <= count < 1e7:

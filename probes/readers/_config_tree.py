@@ -171,6 +171,7 @@ class _Yaml:
         self.tree = Tree()
         self.stack: list[Node] = []
         self.keys: list[str | None] = []
+        self.ordered: list[bool] = []  # whether the node is a dumped OrderedDict, by level
         self.anchors: dict[str, Node] = {}
         self.count = 0
 
@@ -186,9 +187,12 @@ class _Yaml:
             self._put(node)
             self.stack.append(node)
             self.keys.append(None)
+            self.ordered.append((event.tag or "").endswith("collections.OrderedDict"))
         elif kind in ("MappingEndEvent", "SequenceEndEvent"):
-            self.stack.pop()
+            ended = self.stack.pop()
             self.keys.pop()
+            if self.ordered.pop():
+                _as_mapping(ended)
         elif kind == "ScalarEvent":
             node = _scalar(event)
             self._anchor(event, node)
@@ -230,6 +234,15 @@ class _Yaml:
             first = parent.items[key].line
             self.tree.notes.append(f"{key} stands twice (lines {first} and {node.line}); the last one counts")
         parent.items[key] = node
+
+
+def _as_mapping(node: Node) -> None:
+    """Make a mapping of a dumped OrderedDict: a list of one list of pairs (Stable-Baselines3's zoo)."""
+    rows = list(node.items.values())
+    pairs = list(rows[0].items.values()) if node.kind == "list" and len(rows) == 1 else []
+    if pairs and all(p.kind == "list" and len(p.items) == 2 and p.items["0"].kind == "leaf" for p in pairs):
+        node.kind = "map"
+        node.items = {str(p.items["0"].value): p.items["1"] for p in pairs}
 
 
 def _scalar(event: Any) -> Node:

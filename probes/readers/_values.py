@@ -175,7 +175,7 @@ def step_kind(name: str) -> tuple[StepUnit, int] | None:
     """Return what a column of this name counts and how good a step axis it is (0 best), or None."""
     key = plain(languages.name(name))
     found = _STEPS.get(key)
-    return found or _STEPS.get(key.strip("#[]()\"' "))
+    return found or _STEPS.get(key.strip("#%[]()\"' "))
 
 
 _EPISODES = frozenset({"episode", "episodes", "episode_num", "episode_id", "episode_idx", "n_episode"})
@@ -248,6 +248,10 @@ def flatten(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             budget -= 1
             yield prefix, value
         elif depth < MAX_DEPTH:
+            if _is_summary(value):
+                budget -= 1
+                yield prefix, value["mean"]
+                continue
             for key in reversed(list(value)):
                 name = str(key)[:200]
                 inner = isinstance(value[key], dict)
@@ -255,6 +259,14 @@ def flatten(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                     prefix if inner and plain(name) in _WRAPPERS else f"{prefix}/{name}" if prefix else name
                 )
                 stack.append((path, value[key], depth + 1))
+
+
+_OF_A_MEAN = frozenset({"num", "count", "n", "std", "min", "max", "sum", "var", "median", "mean"})
+
+
+def _is_summary(value: Mapping[str, Any]) -> bool:
+    """`{"num": 64, "mean": 0.3, "std": 0.1}`: one figure, and how it was made (StyleGAN)."""
+    return 2 <= len(value) <= 8 and "mean" in value and value.keys() <= _OF_A_MEAN
 
 
 def setting_value(key: str, value: object) -> tuple[bool, Scalar | tuple[Scalar, ...]]:

@@ -14,7 +14,7 @@ from ...engine.model import Scalar
 from .. import settings as names
 from ..files import RunFile
 from ..run import FileContent, Setting
-from . import Gives
+from . import Gives, _proto_text
 from ._config_tree import Leaf, Node, Tree, leaves, parse_json, parse_yaml, plain
 from ._secrets import redact, secret_key
 from ._values import CONFIG_PARTS
@@ -37,6 +37,7 @@ MAX_TEXT = 400  # characters kept of one value
 _YAML = (".yaml", ".yml")
 _INI = (".ini", ".cfg", ".conf", ".properties")
 _PLAIN = ("", ".txt", ".args", ".opt", ".flags", ".params", ".env", ".gin", ".config")
+_PROTO = (".config", ".pbtxt", ".prototxt")
 _LOG_NAMES = re.compile(r"(?:^|[._-])(?:logs?|stdout|stderr|output|nohup)(?:[._-]|$)|log$", re.IGNORECASE)
 _RESULT_NAMES = re.compile(
     r"summary|results?$|metrics|scores|history|predictions|tokenizer$|vocab|merges|index$|annotations",
@@ -107,6 +108,8 @@ def sniff(file: RunFile) -> bool:
         )
     if file.suffix == ".toml":
         return bool(re.search(r"^[ \t]*[\w\".-]+[ \t]*=", text, re.MULTILINE))
+    if file.suffix in _PROTO and _proto_text.looks_so(text):
+        return True
     if file.suffix in (*_INI, *_PLAIN) or _requirements_name(file.name):
         return _sniff_lines(file, text)
     return False
@@ -123,6 +126,8 @@ def read(file: RunFile) -> FileContent:
         return _read_toml(file, text)
     if file.suffix == ".json" or text.lstrip().startswith("{"):
         return _read_tree(file, parse_json(text))
+    if file.suffix in _PROTO and _proto_text.looks_so(text):
+        return _content(file, _proto_text.leaves(text), [])
     if _PRINTED.match(text):
         return _content(file, [(key, value, 1) for key, value in dumps(text)], [])
     if _mostly_packages(lines := _lines(file, text)):
@@ -378,7 +383,8 @@ def _text_leaves(text: str) -> list[Leaf]:
             continue
         match = None if line.lstrip().startswith(("#", ";")) else _LINE.match(line)
         if match:
-            written = re.sub(r"\s+#.*$", "", match.group(2)).strip()
+            # options as CycleGAN saves them name the default behind a value that is another one
+            written = re.sub(r"\s+#.*$|\s+\[default: .*\]$", "", match.group(2)).strip()
             found.append((section + match.group(1).strip(), value_of(written), at))
     keys = [k for k, _, _ in found]
     return _environment(found) if _is_env(keys) else found

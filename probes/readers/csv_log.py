@@ -82,6 +82,7 @@ _DATA = frozenset(
         *("op_name", "op_type", "shape", "dtype"),
     ]
 )
+_MEASURES = ("accuracy", "acc")
 _MONITOR = ["r", "l", "t"]  # Stable-Baselines3's monitor.csv: reward, length and time of each episode
 MAX_COMMENTS = 50  # lines above a table
 LONGEST_COMMENT = 4000
@@ -126,6 +127,9 @@ def read(file: RunFile) -> FileContent:
     if delimiter is None:
         raise ValueError("no table in it")
     tables, notes = _tables(lines, delimiter)
+    if file.name.split(".")[0].lower() in _MEASURES:  # Kaldi's accuracy.report calls its columns losses
+        for table in tables:
+            table.header = [re.sub(r"_loss$", "_accuracy", name) for name in table.header]
     series: list[Series] = []
     for table in tables:
         series.extend(_Reader(file, table, delimiter).series())

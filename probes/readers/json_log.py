@@ -314,7 +314,7 @@ class _List:
 
 def _lists(loaded: Mapping[str, Any]) -> Iterator[_List]:
     """Yield every list of a known quantity in the document."""
-    stack: list[tuple[str, Mapping[str, Any], int]] = [("", loaded, 0)]
+    stack: list[tuple[str, Mapping[str, Any], int]] = [("", _of_one_output(loaded), 0)]
     while stack:
         prefix, node, depth = stack.pop()
         if "bins" in node or "_type" in node:
@@ -347,6 +347,20 @@ def _lists(loaded: Mapping[str, Any]) -> Iterator[_List]:
                     beside = _numbers(node.get(f"{key}_T"))
                     paired = beside if beside is not None and len(beside) == len(values) else None
                     yield _List(name, values, paired or (axis if axis and len(axis) == len(values) else None))
+
+
+def _of_one_output(loaded: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Ludwig's statistics: by split, in it "combined" beside each output. Of a single output: its figures."""
+    sides = {k: v for k, v in loaded.items() if isinstance(v, dict) and isinstance(v.get("combined"), dict)}
+    outputs = {name for side in sides.values() for name in side if name != "combined"}
+    if (
+        not sides
+        or len(outputs) != 1
+        or not all(isinstance(s.get(next(iter(outputs))), dict) for s in sides.values())
+    ):
+        return loaded
+    only = next(iter(outputs))
+    return {k: {**sides[k]["combined"], **sides[k][only]} if k in sides else v for k, v in loaded.items()}
 
 
 def _is_quantity(name: str) -> bool:

@@ -64,6 +64,9 @@ _COUNTED = re.compile(r"\bseq\s+(?:(\d+)\s+)?(\d+|\S*?\w+\W*-\s*1\W*)\s*\)?$|^\{
 _COUNTING = re.compile(r"^\(\(\s*\w+=0\s*;\s*\w+<\s*(\d+)\s*;")
 _TOGETHER = re.compile(r"(?i)rank|world[-_]size|hccl|nccl|dist[-_]")
 _SIZE = re.compile(r"^--world[-_]size(?:=\S*)?$")
+# what Slurm is asked for, where it also starts the processes
+_OF_SLURM = re.compile(r"^#SBATCH[ \t]+--(nodes|ntasks-per-node)[= \t]+(\d{1,4})[ \t]*$", re.MULTILINE)
+_STARTED_BY_SLURM = re.compile(r"^[ \t]*(?:\w+=\S+[ \t]+)*srun\b(?!.*--nproc|.*torchrun)", re.MULTILINE)
 _STARTS_FROM = "--pretrained_model_name_or_path"  # of diffusers, often given by a variable of the shell
 _UNNAMED = "a variable of the shell"
 _LAUNCHER_FLAGS = frozenset({"-m", "-u", "-c", "-e", "-x", "-o"})
@@ -92,6 +95,9 @@ def read(file: RunFile) -> FileContent:
     reading = _Script(file.path)
     if file.name == "wandb-metadata.json":
         return _metadata(text, reading)
+    if _STARTED_BY_SLURM.search(text):
+        for match in _OF_SLURM.finditer(text):
+            reading.options([(f"--{match[1]}={match[2]}", text.count("\n", 0, match.start()) + 1)])
     for words in _commands(text):
         reading.take(words)
     return FileContent("launch-script", settings=tuple(reading.settings[:5000]))

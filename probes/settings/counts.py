@@ -19,10 +19,15 @@ _COUNTS = re.compile(
 def class_counts(settings: Iterable[Setting]) -> tuple[tuple[float, ...], Setting] | None:
     """Return the recorded number of samples per class, and the setting where it stands first."""
     settings = tuple(settings)
+    outputs = {str(s.value) for s in settings if re.fullmatch(r".*output_features\.\d+\.name", s.key)}
     groups: dict[tuple[str, str], list[tuple[float, Setting]]] = defaultdict(list)
     for setting in settings:
         raw = setting.key.split(".")
         at = next((i for i, p in enumerate(raw) if _COUNTS.fullmatch(snake(p))), None)
+        if at is None and len(raw) == 3 and raw[1] == "str2freq" and raw[0] in outputs:
+            if raw[2].startswith("<"):
+                continue  # Ludwig's own words, as that for what it does not know
+            at = 1
         if at is None or {"val", "eval", "test", "valid", "validation"} & {p.lower() for p in raw}:
             continue
         values = setting.value if isinstance(setting.value, tuple) else (setting.value,)

@@ -15,6 +15,11 @@ from typing import Any
 from ...engine.model import Scalar
 
 _SWITCH = re.compile(r"^(?:no|disable|without|not)_(.+)$")
+# A part of a configuration that says in its name what is evaluated on: EvalReader, val_pipeline, TestDataset.
+_HELD_OUT = re.compile(
+    r"^(?:eval|val|valid|validation|test|testing|dev|infer|inference|predict)_(?:\w+_)?"
+    r"(?:reader|readers|dataset|datasets|loader|dataloader|data|ds|set|pipeline|transforms?|cfg|config)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,11 @@ def parts_of(raw: str) -> list[str]:
     return [snake(p) for p in found if not p.isdigit()]
 
 
+def of_held_out(part: str) -> bool:
+    """Whether a part of a key (in snake case) names what is evaluated on."""
+    return bool(_HELD_OUT.match(part))
+
+
 def last_part(raw: str) -> str:
     """What stands last in a written key: `model.rope_theta` -> "rope_theta"."""
     return (parts_of(raw)[-1:] or [""])[0]
@@ -95,14 +105,19 @@ def canonical_key(raw: str) -> tuple[str, int, bool] | None:
     for start in range(max(0, len(parts) - 4), len(parts)):
         suffix = ".".join(parts[start:])
         found = names.words.get(suffix)
-        if found and not names.elsewhere.intersection(parts[:start]):
+        if found and not _is_elsewhere(parts[:start]):
             return (*found, False)
     switch = _SWITCH.match(parts[-1]) if parts else None
-    if switch and switch.group(1) in names.words and not names.elsewhere.intersection(parts[:-1]):
+    if switch and switch.group(1) in names.words and not _is_elsewhere(parts[:-1]):
         key, at = names.words[switch.group(1)]
         if names.specs[key].kind in ("bool", "norm", "pretrained", "any"):
             return key, at, True
     return None
+
+
+def _is_elsewhere(parts: list[str]) -> bool:
+    """Whether a setting below these parts is another thing than the training's own of its name."""
+    return not table().elsewhere.isdisjoint(parts) or any(map(of_held_out, parts))
 
 
 def is_harmless(raw: str) -> bool:

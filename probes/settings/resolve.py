@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from ...engine.model import Scalar
 from ..run import Configured, Event, Setting
 from .derived import derive
-from .names import canonical_key, parts_of, table
+from .names import canonical_key, last_part, parts_of, table
 from .values import Unusable, Value, normal, number
 
 
@@ -20,11 +21,22 @@ def candidates(settings: Iterable[Setting]) -> dict[str, list[Configured]]:
         s.file for s in settings if s.key.startswith(("zero_optimization", "train_micro_batch_size_per_gpu"))
     }
     found: dict[str, list[tuple[tuple[float, ...], Configured]]] = defaultdict(list)
+    counted = {s.file for s in settings if last_part(s.key) == "batch_type" and _in_tokens(s.value)}
+    penalised = {s.file for s in settings if last_part(s.key) == "l1" and not _a_size(s.value)}
+    of_policy = {s.file for s in settings if last_part(s.key) in _OF_POLICIES}
     for order, setting in enumerate(settings):
-        match = canonical_key(setting.key)
+        if setting.file in of_policy and last_part(setting.key) in _MEANT_OTHERWISE:
+            continue
+        match = canonical_key(setting.key) or _optimizer_class(setting)
         if match is None or (setting.file, setting.key) in inactive:
             continue
         key, at, negated = match
+        if last_part(setting.key) == "l2" and _a_size(setting.value) and setting.file not in penalised:
+            continue  # of a network with the layers l1 and l2
+        if key in ("batch_size", "global_batch_size") and setting.file in counted:
+            key = "batch_tokens"
+        if last_part(setting.key) == "worker_num" and setting.file.endswith((".yml", ".yaml")):
+            key = "num_workers"  # Paddle's; of a launch line it counts processes
         if setting.key == "train_batch_size" and setting.file in deepspeed:
             key = "global_batch_size"  # DeepSpeed means the product of micro batch, accumulation and ranks
         key = _size_of_what(key, setting)
@@ -36,6 +48,36 @@ def candidates(settings: Iterable[Setting]) -> dict[str, list[Configured]]:
         configured = Configured(key, value, setting.key, setting.file, setting.line, setting.trust)
         found[key].append((rank, configured))
     return {key: [c for _, c in sorted(rows, key=lambda r: r[0])] for key, rows in found.items()}
+
+
+def _in_tokens(value: object) -> bool:
+    """`batch_type: tokens` (OpenNMT), `batch_type: word` (Sockeye): batches are counted in tokens."""
+    return str(value).strip().lower().rstrip("s") in ("token", "word", "max-word", "max_word")
+
+
+def _a_size(value: object) -> bool:
+    """Whether a number is one that no penalty has: the size of a layer."""
+    found = number(value)
+    return found is not None and found >= 2 and found == int(found)
+
+
+# Settings that policy optimisation alone has, and those that mean something else beside them: the discount,
+# steps of an environment to an update, passes over what one rollout gave.
+_OF_POLICIES = frozenset(
+    {"gae_lambda", "clip_range", "clip_coef", "n_timesteps", "total_timesteps", "target_kl"}
+)
+_MEANT_OTHERWISE = frozenset({"gamma", "n_steps", "num_steps", "n_epochs", "update_epochs", "train_freq"})
+
+_CLASS_KEYS = ("_target_", "class_path", "_component_", "class_name", "class", "type")
+_OPTIMIZER_CLASS = re.compile(r"(?:^|\.)(?:optim|optimizers|optimizer|optax)\.([A-Za-z]\w*)$")
+
+
+def _optimizer_class(setting: Setting) -> tuple[str, int, bool] | None:
+    """A class that a package of optimizers holds, whatever its part of the configuration is called."""
+    if last_part(setting.key) not in _CLASS_KEYS or not isinstance(setting.value, str):
+        return None
+    found = _OPTIMIZER_CLASS.search(setting.value)
+    return ("optimizer", 50, False) if found and not re.search(r"(?i)lr$|sched", found[1]) else None
 
 
 def _summed(key: str, value: Value) -> Value:

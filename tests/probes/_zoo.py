@@ -899,6 +899,34 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         ),
         "raw-columns-far-above-guess",
     )
+    boosted = {"eta": 0.1, "num_boost_round": 60}
+    add(
+        "the answer among the columns",
+        run(
+            [
+                series("train/loss", decay(60, 0.5, 0.01)),
+                series("eval/auc", np.linspace(0.9993, 0.9998, 60), np.arange(60.0), raw="eval-auc"),
+            ],
+            boosted,
+        ),
+        "solved-by-one-tree",
+    )
+    four = np.array([2.9, 1.7, 1.0, 0.7])
+    add(
+        "stopped while it learned",
+        run([series("train/loss", four, unit="epoch"), series("eval/loss", 0.8 * four, unit="epoch")]),
+        "few-epochs-still-falling",
+    )
+    add(
+        "answers below the mean",
+        run(
+            [
+                series("train/loss", noisy(rng, decay(n, 4.1e5, 3.7e5)), steps(n, 1)),
+                series("train/r2", np.linspace(-5.1, -3.9, 12)),
+            ]
+        ),
+        "answers-near-nothing",
+    )
     add(
         "nothing but the background",
         run(

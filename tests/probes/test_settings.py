@@ -338,3 +338,40 @@ def test_class_names_tell_the_number_of_classes_and_whose_counts_they_are() -> N
 def test_counted_classes_stand_in_for_those_of_the_model() -> None:
     found = in_force(("class_counts.cat", 50), ("class_counts.dog", 5))
     assert (found["num_classes"], found["data_num_classes"]) == (2, 2)
+
+
+def test_what_is_evaluated_on_has_settings_of_its_own() -> None:
+    """Paddle's readers, loaders and pipelines of held-out data, whatever their names look like."""
+    rows = (("TrainReader.batch_size", 2), ("EvalReader.batch_size", 8), ("TestReader.shuffle", False))
+    assert in_force(*rows)["batch_size"] == 2
+    assert "shuffle" not in in_force(*rows)
+    assert "batch_size" not in in_force(("val_input_pipeline.batch_size", 8))
+
+
+def test_batches_in_tokens_are_no_samples() -> None:
+    """OpenNMT and Sockeye say in what a batch is counted."""
+    found = in_force(("batch_type", "tokens"), ("batch_size", 4096))
+    assert found["batch_tokens"] == 4096
+    assert "batch_size" not in found
+    assert in_force(("batch_type", "sents"), ("batch_size", 64))["batch_size"] == 64
+
+
+def test_layers_are_no_penalties() -> None:
+    """l1 and l2 may be the layers of a net, as in Ray's tutorial."""
+    assert "weight_decay" not in in_force(("l1", 128), ("l2", 64), ("lr", 0.1))
+    assert in_force(("l1", 0.0), ("l2", 3), ("lr", 0.1))["weight_decay"] == 3
+    assert in_force(("l2", 0.01))["weight_decay"] == 0.01
+
+
+def test_words_of_policy_optimisation_mean_other_things() -> None:
+    """gamma is the discount there, n_steps counts steps of an environment."""
+    found = in_force(("gamma", 0.99), ("n_steps", 512), ("gae_lambda", 0.95), ("learning_rate", 1e-4))
+    assert found == {"learning_rate": 1e-4}
+    assert in_force(("gamma", 0.1), ("n_steps", 512))["max_steps"] == 512
+
+
+def test_a_class_of_a_package_of_optimizers_is_the_optimizer() -> None:
+    """SpeechBrain and litGPT name it below keys of their own; a schedule of that package is none."""
+    assert in_force(("model_opt_class._target_", "torch.optim.Adadelta"))["optimizer"] == "adadelta"
+    assert in_force(("G_opt_kwargs.class_name", "torch.optim.Adam"))["optimizer"] == "adam"
+    assert "optimizer" not in in_force(("sched.class_path", "torch.optim.lr_scheduler.StepLR"))

@@ -27,6 +27,8 @@ _COMMAND = re.compile(
     r"(?:^|[\s\[;&+'\"=:])((?:[\w./~-]*/)?(?:python[\d.]*|torchrun|deepspeed|accelerate|horovodrun|mpirun|srun|bash|sh|nohup|msrun"
     r"|composer|llamafactory-cli|swift|axolotl|fairseq-train|fairseq-hydra-train|tune|yolo)\s(?:.{0,4000}?\s)?(?:--?[A-Za-z]|[\w.]+=).*)$"
 )
+# a program of another kind, by its first word and several options with values behind it
+_PROGRAM = re.compile(r"^((?:[\w./~-]*/)?[A-Za-z][\w.-]*(?: +--?[A-Za-z][\w.-]+[= ]+(?!-)\S+){4,}.*)$")
 _MANY = 8  # pairs in a line that is a list of settings
 _SPACED_MANY = 4  # of those that nothing but blanks parts
 _SPACED = re.compile(r"[A-Za-z_][\w.]*=(?:[^\s=()]+|\w+\([^\s()]*\))")
@@ -157,7 +159,7 @@ def _word(text: str) -> Value:
 
 def commands(line: str) -> Iterator[tuple[str, Value]]:
     """The options of a printed command line: `python train.py --lr 0.1 --fp16 model.depth=4`."""
-    match = _COMMAND.search(line) if len(line) < _LONG else None
+    match = _COMMAND.search(line) or _PROGRAM.match(line) if len(line) < _LONG else None
     if match is None:
         return
     try:

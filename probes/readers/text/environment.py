@@ -47,12 +47,17 @@ _WORLD = re.compile(
     r"|\bStarting with (\d{1,5}) processes|\bGLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,5})"  # Lightning
     r"|\brank(?:_id)?\s*[=:]\s*\d{1,5}[,;]?\s+(?:group|rank)_size\s*[=:]\s*(\d{1,6})\b"
     r"|^\s*Num processes: (\d{1,5})\s*$"  # accelerate
-    r"|^\s*GPU number: (\d{1,5})\s*$",  # mmengine
+    r"|^\s*GPU number: (\d{1,5})\s*$"  # mmengine
+    r"|\bProcess \d+, total (\d{1,5})\b",  # timm
     re.IGNORECASE,
 )
 # How many processes a communicator joins: the world, or a part of it.
 _COMMUNICATOR = re.compile(r"\bnranks[ =:]+(\d{1,6})\b|\brankSize\[(\d{1,6})\]")
-_ALONE = re.compile(r"\bn_gpu: [01]\b.{0,40}distributed training: False")  # transformers
+# transformers; timm; open_clip; DETR, MAE and their kin
+_ALONE = re.compile(
+    r"\bn_gpu: [01]\b.{0,40}distributed training: False|\b(?:Training|Running) with a single process\b"
+    r"|^\s*Not using distributed mode\s*$"
+)
 _PRECISION = re.compile(
     r"using torch\.(float16|bfloat16|float32) for parameters"
     r"|Using (16bit|bf16|32bit|16) (?:None |native )?(?:Automatic Mixed Precision|\(AMP\)|precision)",

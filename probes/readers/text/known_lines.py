@@ -22,10 +22,16 @@ class _Known(NamedTuple):
     hint: bytes
     pattern: re.Pattern[bytes]
     written: bytes | Callable[[re.Match[bytes]], bytes]
+    again: int = AGAIN
 
 
-def _known(hint: bytes, pattern: bytes, written: bytes | Callable[[re.Match[bytes]], bytes]) -> _Known:
-    return _Known(hint, re.compile(pattern, re.MULTILINE | re.IGNORECASE), written)
+def _known(
+    hint: bytes,
+    pattern: bytes,
+    written: bytes | Callable[[re.Match[bytes]], bytes],
+    again: int = AGAIN,
+) -> _Known:
+    return _Known(hint, re.compile(pattern, re.MULTILINE | re.IGNORECASE), written, again)
 
 
 def _terms(match: re.Match[bytes]) -> bytes:
@@ -117,6 +123,43 @@ _KNOWN = (
         rb"(?: after [\d,]+)?)?|(?:cross-entropy : [\d.]+ : .*))?",
         lambda m: b"epoch %s step %s " % m.group(1, 2) + (b"loss: " + m.group(4) if m.group(3) else b""),
     ),
+    # Kaldi's nnet3, once in a file: the objective is a log-likelihood, more of it is better
+    _known(
+        b"PrintTotalStats():",
+        rb"^LOG \(nnet3[\w.\[\]~-]{1,60}:PrintTotalStats\(\):nnet-[\w.:-]{1,40}\) Overall "
+        rb"(?:average objective function|log-likelihood|log-prob) for 'output' is (?:.{1,60} = )?("
+        + _N
+        + rb") .*$",
+        lambda m: b"loss: %.6g" % -float(m.group(1)),
+        again=1,
+    ),
+    _known(
+        b"Overall accuracy for 'output' is",
+        rb"^LOG \(nnet3.{1,100}\) Overall accuracy for 'output' is (" + _N + rb") per frame.*$",
+        rb"accuracy: \1",
+        again=1,
+    ),
+    # Tesseract: of its three counters the second is of training steps; its errors are in percent
+    _known(
+        b"At iteration ",
+        rb"\bAt iteration \d+/(\d+)/\d+, mean rms=("
+        + _N
+        + rb")%, +delta=[\d.]+%, (?:B?CER|char) train=("
+        + _N
+        + rb")%, .*$",
+        rb"step \1 train rms: \2, train cer: \3",
+    ),
+    # open_clip: the speed before the rate ends in a unit that looks like a name
+    _known(b"/s/gpu LR: ", rb"(?<=/s/gpu) LR: ", rb", LR: "),
+    _known(b"zeroshot-val-top1: ", rb"\b[\w-]+-zeroshot-val-top(1|5): ", rb"eval acc_top\1: "),
+    # TensorFlow's Object Detection API tells the step on a line of its own, and all twice
+    _known(b"per-step time", rb"^.{0,120}?\bStep (\d+) per-step time [\d.]+s.*$", rb"Step \1"),
+    _known(
+        b"INFO:tensorflow:{'loss/",
+        rb"^INFO:tensorflow:(\{'Loss/[^{}]{1,900}\})\nI\d{4} [^\n]{1,80}\] \1$",
+        lambda m: m.group(1) + b"\n" * (m.group(0).count(b"\n") - m.group(1).count(b"\n")),
+    ),
+    _known(b"{'loss/", rb"^.{0,120}?\{('Loss/[\w/]{1,60}': [^,\n]{1,30},)$", rb" \1"),
     _known(b" : L.r. ", rb" : L\.r\. (?=\d)", rb" : lr: "),
     _known(b"pseudo dice", rb"\bPseudo dice:? \[([^\]\n]{1,2000})\]", _dice_of_classes),
     # torchvision's references of segmentation
@@ -255,7 +298,7 @@ def written_out(data: bytes, far: int) -> bytes:
         head = data[:far]
     low = head.lower()
     for known in _KNOWN:
-        if known.hint.lower() in low and len(known.pattern.findall(head)) >= AGAIN:
+        if known.hint.lower() in low and len(known.pattern.findall(head)) >= known.again:
             data = known.pattern.sub(known.written, data)
     return _boosted(_named_sides(data, head), head)
 

@@ -329,6 +329,7 @@ _WARNINGS = (
         # "[Errno 2] No such file or directory: '/data/17.mp4', skip this sample"
         rf"{_GONE}.{{0,300}}\bskip(?:ped|ping|s)?\b.{{0,20}}(?:{_SAMPLES}|data\b|it\b|$)",
         rf"\bskip(?:ped|ping|s)? (?:this |the |a )?(?:data|{_SAMPLES}).{{0,200}}{_GONE}",
+        r"\bno (?:caption|label|annotation|mask)s? (?:files? )?(?:were |was )?found for [1-9]\d* images",
     ),
     _rule(
         "known-warning",
@@ -433,6 +434,18 @@ _WARNINGS = (
     _rule("known-warning", r"parameter '?keep_prob'? .{0,60}deprecated", data="keep-prob"),
     _rule("known-warning", r"(?:All|Most) labels in your dataset are -100", data="no-labels"),
     _rule("known-warning", r"epoch parameter in `?scheduler\.step\(\)", data="scheduler-call"),
+    _rule(
+        "known-warning",
+        r"Can't encode transcription|Encoding of string failed",  # Tesseract
+        r"\bcharacters? .{0,80}\b(?:is|are) not (?:in|part of) (?:the |its )?"
+        r"(?:vocab\w*|char(?:acter )?set|alphabet)",
+        data="labels-not-encodable",
+    ),
+    _rule(
+        "known-warning",
+        r"No pre-?trained weights loaded for .{1,120}\brandom",  # open_clip
+        data="random-weights",
+    ),
     _rule("known-warning", r"use_cache=True`? is incompatible with gradient checkpointing", data="use-cache"),
     _rule("known-warning", r"Grad strides do not match bucket view strides", data="grad-strides"),
     _rule("known-warning", r"Your input ran out of data; interrupting training", data="data-exhausted"),
@@ -441,6 +454,7 @@ _WARNINGS = (
         "known-warning",
         r"Could not find response key",
         r"This instance will be ignored in loss calculation",
+        r"tokenization mismatch: \d+ vs\. \d+.{0,40}\(ignored\)",  # FastChat, LLaVA
         data="all-labels-masked",
     ),
     _rule(
@@ -476,7 +490,7 @@ HINT = re.compile(
     rb"|duplicate|attribute|eval mode|evaluated|best model|conditioned|discrepancy|y_pred|disabling"
     rb"|anomal|prompt|bos\b|keep_prob|label value|restored|skip|labels in your|nvidia|not available"
     rb"|compiled with|exit|return|loaded|loading|transferred|not match|lower than|too old|not compatible"
-    rb"|outside|exceeds|>=|labels are|bits? (?:error|aggregate|isolated)"
+    rb"|outside|exceeds|>=|labels are|encod|for \d+ images|character|bits? (?:error|aggregate|isolated)"
     rb"|miscompare|emergency_warn|\|\s*fail\b"
     rb"|ecc\b|xid|fall|not in model|not installed|not supported|not found|optimi[sz]er",
     re.IGNORECASE,

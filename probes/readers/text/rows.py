@@ -25,6 +25,7 @@ from .trainer_bars import TrainerBars
 
 BEYOND = 100.5  # no share: "5231.2%" is told as it stands (see curves.above_whole)
 MAX_POINTS = 6_000_000
+OF_SHARDS = 4  # counts of a bar before the first row that are no steps of a training
 FEW_TOLD = 3  # lines beside bars, from which on they are a curve
 Tokens = Sequence[bytes]
 
@@ -205,6 +206,8 @@ class Rows:
             where.epoch = epoch
             where.split = ""
         if shape.bar and shape.step_kind == "bare":
+            if total == total and total <= OF_SHARDS and self._bar is None and not len(self.columns):
+                return  # before the first row a bar of so few counts files that are loaded
             if step == step and total == total:
                 self._bar = (step, total)
                 self._trainer.drawn(self._bar)

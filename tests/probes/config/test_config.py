@@ -16,6 +16,8 @@ from .._build import run, series, written
 from .._read import evidence, probes, reading, symptoms
 
 LOSS = series("train/loss", [2.0, 1.5, 1.2])
+OUTPUT = {"output_features.0.name": "status", "status.str2freq.ok": 9876, "status.str2freq.fraud": 124}
+OUTPUT |= {"status.str2freq.<UNK>": 0}
 SWITCHED_OFF = Event("known-warning", "a.log", 3, text="apex is not installed, fp32", data="amp-disabled")
 SCALE = series("loss_scale", [65536.0, 65536.0])
 
@@ -79,14 +81,14 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"cb.0.monitor": "val_loss", "cb.0.mode": "max", "cb.0.patience": 3},
         {},
     ),
-    ("stopping-turned-round", "present", {"trainer.validation_metric": "-accuracy"}, {}),
+    ("stopping-turned-round", "present", {"t.validation_metric": "-accuracy", "t.patience": 3}, {}),
     (
         "stopping-turned-round",
         "absent",
         {"cb.0.monitor": "val/acc", "cb.0.mode": "max", "cb.0.patience": 3},
         {},
     ),
-    ("stopping-turned-round", "absent", {"trainer.validation_metric": "-loss"}, {}),
+    ("stopping-turned-round", "absent", {"t.validation_metric": "-loss", "t.patience": 3}, {}),
     (
         "stopping-turned-round",
         "unknown",
@@ -136,6 +138,38 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("warmup-absent", "absent", {"warmup_steps": 0.1}, {}),
     ("template-of-another-model", "present", {"model": "/m/Qwen2.5-7B", "template": "llama3_2"}, {}),
     ("template-of-another-model", "absent", {"model": "/m/Qwen2.5-7B", "template": "qwen2_5"}, {}),
+    (
+        "tokenizer-of-another-model",
+        "present",
+        {"tokenizer.path": "/m/Llama-2-7b/tokenizer.model", "checkpoint_dir": "/m/Meta-Llama-3.1-8B"},
+        {},
+    ),
+    (
+        "tokenizer-of-another-model",
+        "absent",
+        {"tokenizer.path": "/m/Llama-3-8B/tokenizer.model", "model_name_or_path": "meta/Llama-3.1-8B"},
+        {},
+    ),
+    ("tokenizer-of-another-model", "unknown", {"tokenizer": "/m/Llama-2-7b", "model": "qwen"}, {}),
+    ("tokenizer-of-another-model", "unknown", {"tokenizer": "/m/CodeLlama-34b", "model": "llama-30b"}, {}),
+    ("label-ids-from-zero", "present", {"item.id": 0, "item.name": "cat", "item.1.id": 1}, {}),
+    ("label-ids-from-zero", "absent", {"item.id": 1, "item.name": "cat", "item.1.id": 2}, {}),
+    ("label-ids-from-zero", "absent", {"item.id": 0, "item.name": "background", "item.1.id": 1}, {}),
+    ("label-ids-from-zero", "unknown", {"item": "cat", "id": 0}, {}),
+    ("batch-size-tiny", "present", {"batch_type": "word", "batch_size": 64}, {}),
+    ("batch-size-tiny", "absent", {"batch_type": "tokens", "batch_size": 4096}, {}),
+    ("batch-size-huge", "unknown", {"batch_type": "tokens", "batch_size": 25000}, {}),
+    ("best-checkpoint-turned-round", "present", {"trainer.validation_metric": "+loss"}, {}),
+    ("stopping-turned-round", "unknown", {"t.validation_metric": "+loss", "t.patience": None}, {}),
+    ("stopping-turned-round", "present", {"t.validation_metric": "+loss", "t.patience": 5}, {}),
+    (
+        "held-out-file-of-training",
+        "present",
+        {"train_input_reader.input_path": "a/train.record", "eval_input_reader.input_path": "a/train.record"},
+        {},
+    ),
+    ("classes-imbalanced", "present", OUTPUT, {}),
+    ("classes-imbalanced", "unknown", {**OUTPUT, "output_features.0.name": "other"}, {}),
     ("fp16-without-loss-scale", "present", {"fp16": True, "loss_scale": 1.0}, {}),
     ("fp16-without-loss-scale", "present", {"fp16": True, "use_grad_scaler": False}, {}),
     ("fp16-without-loss-scale", "present", {"precision": "16-true"}, {}),

@@ -79,6 +79,7 @@ def test_every_symptom_can_be_absent() -> None:
     # These speak of runs whose loss is NaN, or ends by guessing, and are unknown else.
     apart = {"loss-not-finite-in-first-epoch", "thrown-to-guessing", "nan-never-right"}
     apart |= {"loss-lost-in-forced-half"}  # of Ascend's graph engine: test_out_of_scale.py
+    apart |= {"solved-by-one-tree"}  # of boosted trees: below
     apart |= {"loss-above-guess-by-accumulation"}  # of a language model whose batches are accumulated: below
     assert {s.id for s in zoo.symptoms()} - absent == apart
 
@@ -386,3 +387,40 @@ def test_means_of_epochs_that_hardly_move() -> None:
     assert found(0.5) == "absent"
     assert found(0.962, series("eval/accuracy", np.linspace(0.94, 0.95, 24), unit="epoch")) == "absent"
     assert found(0.962, unit="step") == "unknown"
+
+
+def test_one_tree_that_knows_the_answer() -> None:
+    """Absent where the first tree ranks as first trees do; unknown where nothing tells of trees."""
+    boosted = {"eta": 0.1, "num_boost_round": 60}
+
+    def found(first: float, settings: dict[str, float]) -> str:
+        held = series("eval/auc", np.linspace(first, 0.9998, 60), np.arange(60.0))
+        return zoo.read(run([held], settings), "solved-by-one-tree")["solved-by-one-tree"].state.value
+
+    assert found(0.999, boosted) == "present"
+    assert found(0.82, boosted) == "absent"
+    assert found(0.999, {"learning_rate": 0.1}) == "unknown"
+
+
+def test_few_epochs_that_still_bring_much() -> None:
+    """A fine-tuning whose evaluation stands by its last epoch is done; many epochs are not judged so."""
+
+    def found(train: list[float], held: list[float]) -> str:
+        both = [series("train/loss", train, unit="epoch"), series("eval/loss", held, unit="epoch")]
+        return zoo.read(run(both), "few-epochs-still-falling")["few-epochs-still-falling"].state.value
+
+    assert found([2.9, 1.7, 1.0, 0.7], [2.4, 1.2, 0.8, 0.6]) == "present"
+    assert found([2.9, 1.7, 1.0, 0.7], [2.4, 1.2, 1.1, 1.1]) == "absent"
+    assert found([2.9, 1.7], [2.4, 1.2]) == "unknown"
+    assert found(list(zoo.decay(30)), list(zoo.decay(30))) == "unknown"
+
+
+def test_contrastive_losses_have_the_batch_for_classes() -> None:
+    """Each pair is told from the others of its batch: ln of its size is a guess."""
+    loss = np.r_[6.9, np.full(99, 5.5453)]
+    made = run(
+        [series("train/loss", loss), series("train/loss/contrastive", loss)], {"global_batch_size": 256}
+    )
+
+    assert zoo.read(made, "loss-at-chance-level")["loss-at-chance-level"].state is State.PRESENT
+    assert zoo.read(made, "thrown-to-guessing")["thrown-to-guessing"].state is State.PRESENT

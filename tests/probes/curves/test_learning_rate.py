@@ -31,6 +31,7 @@ def broken_off(at: int) -> Any:
 
 
 CONSTANT = np.full(N, 1e-3)
+TOKENS = {"max_tokens": 800_000_000, "global_batch_size": 512, "max_sequence_length": 512}
 COSINE = 0.5e-3 * (1 + np.cos(np.pi * T / N))
 LINEAR = 1e-3 * (1 - T / N)
 WARM_TWICE = np.where(T < N // 2, COSINE, 1e-3 * np.minimum(1.0, (T - N // 2 + 1) / 20))
@@ -222,6 +223,9 @@ CASES: list[tuple[str, str, Run]] = [
     ("lr-decays-too-early", "unknown", made(1e-3 * 0.1 ** (T // 40).clip(0, 2))),
     ("warmup-whole-run", "present", made(warm(CONSTANT, 2000), {"warmup_steps": 2000, "max_steps": 200})),
     ("warmup-whole-run", "present", run(settings={"warmup_epochs": 20, "epochs": 10})),
+    ("warmup-whole-run", "present", run(settings={**TOKENS, "warmup_steps": 20000})),
+    ("warmup-whole-run", "absent", run(settings={**TOKENS, "warmup_steps": 1000})),
+    ("warmup-whole-run", "unknown", run(settings={"max_tokens": 4096, "warmup_steps": 20000})),
     ("warmup-whole-run", "absent", made(warm(COSINE), {"warmup_steps": 2000, "max_steps": 200})),
     ("warmup-whole-run", "absent", made(warm(COSINE), {"warmup_steps": 10, "max_steps": 200})),
     ("warmup-whole-run", "unknown", made(warm(COSINE), {"warmup_steps": 10, "epochs": 3})),

@@ -93,6 +93,11 @@ USUAL = grpo(LEARNS, np.full(N, 0.3), NEAR)
 PAIRS = dpo(-0.5 * T, 1.5 * T)
 
 
+def scored(held: np.ndarray) -> Run:
+    """A policy whose return in training rises, and what it has in evaluation."""
+    return run([series("train/reward", RISING), series("eval/reward", held[:: max(1, N // 20)])])
+
+
 @pytest.mark.parametrize(
     ("symptom", "sick", "well"),
     [
@@ -111,6 +116,7 @@ PAIRS = dpo(-0.5 * T, 1.5 * T)
         ("preference-rewards-zero", dpo(ZEROS, ZEROS), PAIRS),
         ("chosen-answers-lost", dpo(-20 * T, 12 * T), PAIRS),
         ("preferences-reversed", held_out(1 - HELD), held_out(HELD)),
+        ("eval-return-apart", scored(FLAT), scored(RISING)),
         ("preferences-by-heart", dpo(-T, 12 * np.ones(N), 1.0), PAIRS),
     ],
 )

@@ -413,3 +413,46 @@ def test_settings_of_a_summary(tmp_path: Path) -> None:
     )
 
     assert values(content)["hyperparameters.learning_rate"] == 3e-4
+
+
+def test_protocol_buffers_in_text_form(tmp_path: Path) -> None:
+    """TensorFlow's pipelines: blocks are paths, some say by their names what is used."""
+    text = """model { ssd { num_classes: 3 } }
+train_config {
+  batch_size: 8
+  optimizer {
+    momentum_optimizer {
+      learning_rate {
+        cosine_decay_learning_rate { learning_rate_base: .08 }
+      }
+      momentum_optimizer_value: 0.9
+    }
+  }
+}
+eval_input_reader {
+  label_map_path: "a/label_map.pbtxt"
+}
+"""
+    found = values(read(tmp_path, "pipeline.config", text))
+    assert found["train_config.batch_size"] == 8
+    assert found["eval_input_reader.label_map_path"] == "a/label_map.pbtxt"
+    assert "momentum" in found.values() and "cosine" in found.values()
+
+
+def test_blocks_that_come_again_are_numbered(tmp_path: Path) -> None:
+    """Each entry of a map of labels keeps its own name."""
+    text = "item {\n  id: 1\n  name: 'cat'\n}\nitem {\n  id: 2\n  name: 'dog'\n}\n"
+    assert values(read(tmp_path, "label_map.pbtxt", text))["item.1.name"] == "dog"
+
+
+def test_dumped_ordered_dicts_are_mappings(tmp_path: Path) -> None:
+    """Stable-Baselines3's zoo saves its hyperparameters as a list of pairs with a tag of Python."""
+    text = "!!python/object/apply:collections.OrderedDict\n"
+    text += "- - - batch_size\n    - 64\n  - - learning_rate\n    - 0.001\n"
+    assert values(read(tmp_path, "config.yml", text)) == {"batch_size": 64, "learning_rate": 0.001}
+
+
+def test_a_default_behind_a_value_is_no_part_of_it(tmp_path: Path) -> None:
+    """CycleGAN's saved options name the default where the value is another one."""
+    text = "    norm: instance       \t[default: batch]\n      lr: 0.0002\n   batch_size: 1\n"
+    assert values(read(tmp_path, "train_opt.txt", text))["norm"] == "instance"

@@ -639,3 +639,45 @@ def test_columns_of_a_described_table(tmp_path: Path, table: str, deviation: flo
     found = [e for e in events(content, "worked-out") if e.data == "columns-apart"]
     assert len(found) == told
     assert all("score" in e.text and "income" in e.text for e in found)
+
+
+def test_tesseract_counts_training_steps_second(tmp_path: Path) -> None:
+    """Of its three counters the second is of steps; the error of characters is in percent."""
+    content = read(
+        tmp_path,
+        lines(
+            lambda i: (
+                f"At iteration {80 * i}/{100 * i}/{104 * i}, mean rms={falling(i):.3f}%, delta=1.3%, "
+                f"BCER train={10 * falling(i):.3f}%, BWER train=45.1%, skip ratio=0.0%,  wrote checkpoint.\n"
+            )
+        ),
+    )
+    assert curve(content, "train/wer").steps[:2].tolist() == [100, 200]
+
+
+def test_object_detection_tells_all_twice(tmp_path: Path) -> None:
+    """TensorFlow's API prints the step above, the losses over lines, and both by two loggers."""
+
+    def row(i: int) -> str:
+        told = f"{{'Loss/box_loss': {falling(i):.4f},\n 'Loss/total_loss': {2 * falling(i):.4f},\n 'learning_rate': 0.04}}"
+        stamp = "I0813 13:07:28.326545 139687560058752 model_lib_v2.py"
+        step = f"Step {100 * i} per-step time 0.561s"
+        return f"INFO:tensorflow:{step}\n{stamp}:700] {step}\nINFO:tensorflow:{told}\n{stamp}:701] {told}"
+
+    found = curve(read(tmp_path, lines(row)), "train/loss/total")
+    assert found.steps.tolist() == [100.0 * i for i in ROWS]
+
+
+def test_open_clip_rate_and_zero_shot(tmp_path: Path) -> None:
+    """The unit of the speed is no part of the rate's name, and the data set none of the accuracy's."""
+
+    def row(i: int) -> str:
+        return (
+            f"2023-04-21,12:03:13 | INFO | Train Epoch: {i} [  16384/3200000 (1%)] Data (t): 0.9 Batch (t): 1.6, "
+            f"119.065/s, 3.72078/s/gpu LR: 0.0001{i} Logit Scale: 14.286 Contrastive_loss: {falling(i):.4f} Loss: {falling(i):.4f}\n"
+            f"2023-04-21,12:09:13 | INFO | Eval Epoch: {i} imagenet-zeroshot-val-top1: {rising(i):.4f}\timagenet-zeroshot-val-top5: 0.9"
+        )
+
+    content = read(tmp_path, lines(row))
+    assert len(curve(content, "learning_rate")) == len(ROWS)
+    assert len(curve(content, "eval/accuracy")) == len(ROWS)

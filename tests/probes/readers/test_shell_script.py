@@ -179,3 +179,14 @@ def test_a_loop_starts_a_process_for_each_device(tmp_path: Path, text: str, expe
     found = options(tmp_path, text.replace("{}", ""))
 
     assert {k: v for k, v in found.items() if k in ("nproc_per_node", "nnodes", "world_size")} == expected
+
+
+def test_what_slurm_is_asked_for(tmp_path: Path) -> None:
+    """Tasks of a node count where srun starts them, and not where a launcher of its own does."""
+    head = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n"
+    assert options(tmp_path, head + "srun python train.py --lr 0.1\n") == {
+        "nodes": 2,
+        "ntasks_per_node": 4,
+        "lr": 0.1,
+    }
+    assert "ntasks_per_node" not in options(tmp_path, head + "python train.py --lr 0.1\n")
