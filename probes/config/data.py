@@ -113,7 +113,9 @@ def _families(text: str) -> set[str]:
 
 # the second and the third generation have other vocabularies
 _LLAMA = re.compile(r"llama[-_ ]?([23])(?!\d)")
-_NAMES_TOKENIZER = re.compile(r"(?:^|\.)tokenizer(?:_name|_path|_name_or_path|\.path|\._component_|\.type)?$")
+_NAMES_TOKENIZER = re.compile(
+    r"(?:^|\.)tokenizer(?:_name|_path|_config|_name_or_path|\.path|\._component_|\.type)?$"
+)
 
 
 @probe()

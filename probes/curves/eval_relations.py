@@ -50,6 +50,16 @@ def _learns(run: Run, progress: float) -> Shape | str:
     return curve
 
 
+def _moves(run: Run, still: Series, points: int, least: float = 0.02) -> str | None:
+    """Another figure of the same evaluations that does not stand: then the weights are others each time."""
+    for name, series in sorted(run.series.items()):
+        values = finite(series) if name.startswith("eval/") and name != still.name else np.empty(0)
+        if len(values) >= points and len(np.unique(values)) > len(values) // 2:
+            if float(np.ptp(values)) > least * max(abs(float(np.median(values))), 1e-12):
+                return name
+    return None
+
+
 def _stays(later: Floats, share: float = 0.05) -> bool:
     """A fall in the first points alone is that of an output that was out of scale."""
     third = max(1, len(later) // 3)
@@ -78,6 +88,8 @@ def stands_still(view: View, progress: float, points: int = 3) -> Finding:
             return absent(words, **rest)
         if isinstance(learning, str):
             return unknown(f"{words}, but {learning}")
+        if (other := _moves(run, series, points)) is not None:
+            return absent(f"{words}, and {other} moves", **rest)
         if series.name == "eval/loss" and not np.any(values):
             return unknown(f"{words} and is zero: nothing was scored")
         if series.name != "eval/loss" and not 0 < float(values[0]) < 1:

@@ -33,6 +33,8 @@ def candidates(settings: Iterable[Setting]) -> dict[str, list[Configured]]:
         key, at, negated = match
         if last_part(setting.key) == "l2" and _a_size(setting.value) and setting.file not in penalised:
             continue  # of a network with the layers l1 and l2
+        if last_part(setting.key) == "learner" and not _RECOMMENDERS.fullmatch(str(setting.value)):
+            continue
         if key in ("batch_size", "global_batch_size") and setting.file in counted:
             key = "batch_tokens"
         if last_part(setting.key) == "worker_num" and setting.file.endswith((".yml", ".yaml")):
@@ -48,6 +50,9 @@ def candidates(settings: Iterable[Setting]) -> dict[str, list[Configured]]:
         configured = Configured(key, value, setting.key, setting.file, setting.line, setting.trust)
         found[key].append((rank, configured))
     return {key: [c for _, c in sorted(rows, key=lambda r: r[0])] for key, rows in found.items()}
+
+
+_RECOMMENDERS = re.compile(r"(?i)(?:sparse_)?adam|sgd|adagrad|rmsprop")  # what RecBole's `learner` may be
 
 
 def _in_tokens(value: object) -> bool:

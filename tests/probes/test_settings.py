@@ -375,3 +375,9 @@ def test_a_class_of_a_package_of_optimizers_is_the_optimizer() -> None:
     assert in_force(("model_opt_class._target_", "torch.optim.Adadelta"))["optimizer"] == "adadelta"
     assert in_force(("G_opt_kwargs.class_name", "torch.optim.Adam"))["optimizer"] == "adam"
     assert "optimizer" not in in_force(("sched.class_path", "torch.optim.lr_scheduler.StepLR"))
+
+
+def test_a_learner_may_be_another_thing_than_an_optimizer() -> None:
+    """RecBole calls its optimizer so, PyMARL the algorithm."""
+    assert in_force(("learner", "adam"))["optimizer"] == "adam"
+    assert "optimizer" not in in_force(("learner", "q_learner"))
