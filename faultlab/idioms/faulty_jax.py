@@ -151,11 +151,17 @@ LIBRARIES = (
     Fault(
         "rate by epochs", SCHEDULE, (("decay_steps=EPOCHS * (len(train_x) // BATCH)", "decay_steps=EPOCHS"),)
     ),
-    Fault("not shuffled", SHUFFLE, (("order = rng.permutation(len(x))", "order = np.arange(len(x))"),)),
+    Fault(
+        "not shuffled",
+        SHUFFLE,
+        (("order = rng.permutation(len(x))", "order = np.arange(len(x))"),),
+        "load_split",
+    ),
     Fault(
         "not shuffled",
         SHUFFLE,
         (("perm = generator.permutation(np.arange(dataset_size))", "perm = np.arange(dataset_size)"),),
+        "load_split",
     ),
     Fault(
         "moments of the optimizer thrown away",

@@ -69,11 +69,6 @@ ZOO = (
         (("amp_level='O3', loss_scale_manager=loss_scale)", "amp_level='O3')"),),
     ),
     Fault(
-        "half precision without a scale",
-        SCALE,
-        (("amp_level='O2', loss_scale_manager=FixedLossScaleManager())", "amp_level='O2')"),),
-    ),
-    Fault(
         "not shuffled",
         SHUFFLE,
         (("num_parallel_workers=8, shuffle=True", "num_parallel_workers=8, shuffle=False"),),
@@ -183,7 +178,7 @@ LOOPS = (
     Fault("gradients not unscaled", SCALE, (("        grads = loss_scaler.unscale(grads)\n", ""),)),
     Fault(
         "clipped before it is unscaled",
-        SCALE,
+        (*SCALE, "porting.training-procedure", "api.misuse"),
         (
             (
                 "grads = loss_scaler.unscale(grads)\n        grads = ops.clip_by_global_norm(grads, 1.0)",

@@ -287,13 +287,15 @@ class Script:
         """Say whether the script trains in any of the ways that are known here."""
         functional = (
             "value_and_grad",
+            "filter_value_and_grad",
             "GradOperation",
             "TrainOneStepCell",
             "GradientTape",
             "apply_gradients",
         )
         compiled = bool(self.named("compile")) and bool(self.named("fit"))
-        graph = "tensorflow" in self.frameworks and bool(self.named("minimize", "train_and_evaluate"))
+        fits = ("minimize", "train_and_evaluate", "create_train_op", "optimize_loss")
+        graph = "tensorflow" in self.frameworks and bool(self.named(*fits))
         by_hand = bool(self.backwards or self.named(*functional))
         fitted = compiled or graph or self._trains_in_mindspore
         return by_hand or self.trains_by_trainer or fitted
@@ -528,7 +530,8 @@ def moved(node: ast.expr) -> ast.expr:
 def outermost_call(node: ast.expr) -> str:
     """The last name of the outermost call of an expression, views and squeezes looked through."""
     while isinstance(node, ast.Call):
-        name = last_name(node.func)
+        made = node.func.func if isinstance(node.func, ast.Call) else node.func  # `Softmax(axis=1)(x)`
+        name = last_name(made)
         if name in (
             "view",
             "squeeze",

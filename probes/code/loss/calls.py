@@ -97,9 +97,21 @@ _OPTAX = (
 
 
 def _optax_double(source: Script) -> Finding | None:
-    """`return nn.softmax(nn.Dense(9)(x))` of the one network of a program whose loss is optax' on logits."""
-    calls = [c for c in source.named(*_OPTAX) if not is_evaluation(source, c)]
-    if "jax" not in source.frameworks or not calls or len(source.models) != 1:
+    """`return nn.softmax(nn.Dense(9)(x))` of the one network of a program whose loss is optax' on logits.
+
+    A loss that is written out takes them, too: `-mean(one_hot(y) * log_softmax(logits))`.
+    """
+    if "jax" not in source.frameworks:
+        return None
+    calls = [c for c in source.named(*_OPTAX, "log_softmax") if not is_evaluation(source, c)]
+    calls = [c for c in calls if not any(isinstance(p, ast.ClassDef) for p in source.above(c))]
+    for call in calls:
+        given = argument(call, "logits", position=0)
+        for value in flow(source).values(given) if given is not None else []:
+            if outermost_call(value) in ("softmax", "sigmoid"):
+                why = f"{last_name(call.func)} applies its own softmax or sigmoid, and its input has one"
+                return at(source, value, why)
+    if not calls or len(source.models) != 1:
         return None
     found = _model_ends_soft(source, source.models[0])
     if found is not None:

@@ -345,9 +345,28 @@ def _one_share_for_all(source: Script) -> Finding | None:
     joined = [c for c in source.named("set_auto_parallel_context") if "DATA_PARALLEL" in unparse(c).upper()]
     divided = [c for c in source.calls if keyword(c, "num_shards") is not None]
     fixed = [c for c in divided if all(_is_number(keyword(c, k)) for k in ("num_shards", "shard_id"))]
+    if joined and not divided:
+        return _no_share_at_all(source)
     if not joined or not divided or len(fixed) != len(divided):
         return None
     return at(source, fixed[0], "every process asks for the same share of the data, whatever its rank")
+
+
+_DATA_SETS = re.compile(
+    r"^(?:ImageFolder|Mind|Generator|TFRecord|NumpySlices|Mnist|FashionMnist|Cifar10+|Coco|VOC|CelebA|CSV|TextFile)Dataset$"
+)
+
+
+def _no_share_at_all(source: Script) -> Finding | None:
+    """Data-parallel processes, and neither a shard nor a sampler nor a rank anywhere near the data."""
+    if source.loose or re.search(r"(?i)shard|sampler", source.code):
+        return None
+    made = [c for c in source.calls if _DATA_SETS.match(last_name(c.func))]
+    by_rank = [n for n in source.of(ast.Subscript) if "rank" in unparse(n.slice)]
+    handed = [c for c in source.calls if last_name(c.func) in source.classes and "rank" in unparse(c)]
+    if not made or by_rank or handed:
+        return None
+    return at(source, made[0], "every process reads all samples: nothing divides them")
 
 
 def _is_number(node: ast.expr | None) -> bool:

@@ -18,6 +18,7 @@ from ..shared.rounds import top_level
 from ..shared.sides import either, side
 from ..step.stepping import over_batches
 from .loops import switch_of
+from .nnx_modes import nnx_mode_left
 
 _SWITCHES = re.compile(r"(?i)^(?:eval|set_eval|set_train|freeze\w*|(?!inference)\w*_mode)$")
 # layers that a mode changes, and models that are not written out here
@@ -36,7 +37,7 @@ def never_switched_off(view: View) -> Finding:
     Looked at: the function, those that call it, and what these call by name or on self. Left aside: a model
     that is written out without dropout or batch norm, whose mode changes nothing.
     """
-    check = either(_never, _scored_whole)
+    check = either(_never, _scored_whole, nnx_mode_left)
     return first(view, check, "the scripts switch no model into training mode, or evaluate none")
 
 

@@ -359,11 +359,16 @@ _OTHER = {"seen": "hidden", "hidden": "seen"}
 _PAD = re.compile(r"(?i)pad|^0$|^0\.0$")
 
 
+_OF_TOKENIZERS = ("input_mask", "attention_mask")  # what tokenizers give: one where there is a token
+
+
 def _meaning(mine: Flow, node: ast.expr, depth: int) -> str:
     """Where a mask is one: "seen", "hidden", "future" (on and above the diagonal), or "" where unknown."""
     if depth <= 0:
         return ""
     if isinstance(node, ast.Subscript):
+        if isinstance(node.slice, ast.Constant) and node.slice.value in _OF_TOKENIZERS:
+            return "seen"
         return _meaning(mine, node.value, depth - 1)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.Not)):
         return _OTHER.get(_meaning(mine, node.operand, depth - 1), "")

@@ -50,29 +50,16 @@ def new_state_dropped(source: Script) -> Finding | None:
             if source.function_around(made) is not None and _never_read(source, step, kept):
                 return at(source, made, "what this step makes of the weights is dropped")
     for function in source.of(ast.FunctionDef):
-        place = _place_of_state(function)
-        if place is None:
-            continue
-        for call in flow(source).calls_of(function):
-            statement = source.statement(call)
-            if not isinstance(statement, ast.Assign) or statement.value is not call:
-                continue
-            target = statement.targets[0]
-            if (
-                not source.loops_around(call)
-                or not isinstance(target, ast.Tuple)
-                or len(target.elts) <= place
-            ):
-                continue
-            name = target.elts[place]
-            given = {unparse(a) for a in call.args}
-            if isinstance(name, ast.Name) and _never_read(source, call, name) and name.id not in given:
-                return at(source, call, "the new state of this step is dropped: each step begins anew")
+        if (call := _dropped_by_callers(source, function, _place_of_state(function))) is not None:
+            return at(source, call, "the new state of this step is dropped: each step begins anew")
     return None
 
 
 def moments_dropped(source: Script) -> Finding | None:
-    """`updates, _ = tx.update(grads, opt_state, params)`: each step begins with the moments of the first."""
+    """`updates, _ = tx.update(grads, opt_state, params)`: each step begins with the moments of the first.
+
+    Also `params, _, loss = step(params, opt_state, x, y)` of a function that gives the new ones back.
+    """
     if "jax" not in source.frameworks or source.loose:
         return None
     for made in source.of(ast.Assign):
@@ -89,6 +76,41 @@ def moments_dropped(source: Script) -> Finding | None:
         ):
             if _never_read(source, call, name):
                 return at(source, made, "the new state of the optimizer is dropped: its moments never grow")
+    for function in source.of(ast.FunctionDef):
+        if (call := _dropped_by_callers(source, function, _place_of_moments(function))) is not None:
+            return at(source, call, "the new state of the optimizer is dropped: its moments never grow")
+    return None
+
+
+def _dropped_by_callers(source: Script, function: ast.FunctionDef, place: int | None) -> ast.Call | None:
+    """A call in a loop whose caller never reads what the function gives at this place."""
+    for call in flow(source).calls_of(function) if place is not None else ():
+        statement = source.statement(call)
+        if not isinstance(statement, ast.Assign) or statement.value is not call:
+            continue
+        target = statement.targets[0]
+        if not source.loops_around(call) or not isinstance(target, ast.Tuple) or len(target.elts) <= place:
+            continue
+        name = target.elts[place]
+        given = {unparse(a) for a in call.args}
+        if isinstance(name, ast.Name) and _never_read(source, call, name) and name.id not in given:
+            return call
+    return None
+
+
+def _place_of_moments(function: ast.FunctionDef) -> int | None:
+    """Where in its answer a function gives the state of the optimizer that `tx.update(...)` gave."""
+    names = {
+        made.targets[0].elts[1].id
+        for made in of(function, ast.Assign)
+        if isinstance(made.value, ast.Call) and last_name(made.value.func) == "update"
+        if isinstance(made.targets[0], ast.Tuple) and len(made.targets[0].elts) == 2
+        if isinstance(made.targets[0].elts[1], ast.Name)
+    }
+    for back in of(function, ast.Return):
+        for place, one in enumerate(back.value.elts if isinstance(back.value, ast.Tuple) else ()):
+            if isinstance(one, ast.Name) and one.id in names:
+                return place
     return None
 
 

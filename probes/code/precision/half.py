@@ -18,6 +18,7 @@ from ..mindspore.steps import clipped_while_scaled_ms, half_without_scale, never
 from ..shared.checks import at, first, imports_locals, is_evaluation, ok
 from ..shared.nodes import is_false
 from ..shared.sides import either, off_by_default
+from ..tensorflow.ascend import mixed_without_scale
 from ..tensorflow.tape import clipped_while_scaled, half_under_tape
 from ..trainers.deepspeed import clipped_past_engine, engine_in_fp16, engines, scale_of_one
 from ..trainers.handed import is_accelerator
@@ -191,6 +192,7 @@ def half_without_scaler(view: View) -> Finding:
         half_without_scale,
         half_by_trainer,
         half_weights,
+        mixed_without_scale,
         *made,
         own,
     )

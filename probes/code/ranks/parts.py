@@ -26,6 +26,7 @@ from ..shared.nodes import is_false, whole_number
 from ..shared.sides import either, side
 from ..shared.units import chain
 from ..shared.uses import never_run
+from ..tensorflow.ascend import ASCEND_TF, every_rank_reads_all_on_ascend, used
 from ..tensorflow.tape_steps import outside_scope
 from ..trainers.deepspeed import every_rank_reads_all
 from ..trainers.lightning_settings import told_not_to_share
@@ -248,21 +249,20 @@ def _no_sync(source: Script) -> Finding | None:
     return at(source, groups[0], "processes are started and nothing synchronises their gradients")
 
 
-_ASCEND_TF = re.compile(r"^\s*(?:import|from)\s+(?:npu_bridge|npu_device)\b", re.MULTILINE)
 _JOINS_ON_ASCEND = re.compile(
-    r"(?i)npu_?distributed|is_distributed\s*=\s*True|hccl_?ops|all_?reduce|horovod|distribute_?strategy|npu_?strategy"
+    r"(?i)npu_?distributed|NPUOptimizer\(.*is_distributed\s*=\s*True|hccl_?ops|all_?reduce|horovod|distribute_?strategy|npu_?strategy"
     r"|distribution_strategy|get_npu_distributed|npu_distributed_optimizer"
 )
 
 
 def _alone_on_ascend_tf(source: Script) -> Finding | None:
     """TensorFlow on Ascend: a share of the data for each rank, and an optimizer that nothing distributes."""
-    if not _ASCEND_TF.search(source.code) or not re.search(r"RANK_SIZE|get_rank_size", source.code):
+    if not ASCEND_TF.search(source.code) or not re.search(r"RANK_SIZE|get_rank_size", source.code):
         return None
     steps = source.named("minimize", "apply_gradients")
     if not steps:
         return None
-    if found := _JOINS_ON_ASCEND.search(source.code):
+    if found := _JOINS_ON_ASCEND.search(used(source)):
         return ok(source, steps[0], f"{found[0]} joins the gradients")
     if not re.search(r"\b(?:train|optimizers|tf)\.\w*Optimizer\(", source.code):
         return None  # made elsewhere, where it may be wrapped too
@@ -362,6 +362,7 @@ def same_shard(view: View) -> Finding:
             order_by_rank,
             _same_shard,
             every_rank_reads_all,
+            every_rank_reads_all_on_ascend,
             each_process_reads_all,
             loader_not_shared,
             shares_not_asked,

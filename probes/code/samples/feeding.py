@@ -26,6 +26,7 @@ from ..tensorflow.data import order_kept
 from ..tensorflow.graph_data import fed_in_stored_order, piped_in_stored_order
 from ..tensorflow.keras_slips import fit_in_order
 from .asked import shuffle_not_asked
+from .counted_orders import order_counted_up
 from .drawn_orders import (
     copy_shuffled,
     held_out_list_shuffled,
@@ -64,6 +65,7 @@ def order_is_fixed(view: View) -> Finding:
             shuffled_other_side,
             order_by_turned_flag,
             order_left,
+            order_counted_up,
             order_sorted_again,
             seeded_each_epoch,
             loader_seeded_each_epoch,
@@ -245,7 +247,8 @@ def _pipeline(source: Script) -> Finding | None:
     samples = [c for c in source.named("shuffle") if isinstance(c.func, ast.Attribute) and all_arguments(c)]
     maps = [c for c in samples if not _of_files(source, c)]
     if files and not maps and re.search(r"(?i)train", source.code) and source.trains:
-        batches = [c for c in source.named("batch") if isinstance(c.func, ast.Attribute)]
+        made = source.named("batch", "map_and_batch", "padded_batch")
+        batches = [c for c in made if isinstance(c.func, ast.Attribute)]
         if batches and not source.loose and not source.named("sample_from_datasets"):
             return at(source, batches[0], "the samples in the files are not shuffled")
     for call in source.calls:
@@ -259,10 +262,24 @@ def _pipeline(source: Script) -> Finding | None:
                 continue
             seen = seen or call
             learns = _branch(source, call)
+            learns = learns or (True if learns is None and _serves_both(source, call) else learns)
             if literal(source, flag) is False and learns is True and keyword(call, "sampler") is None:
                 if not any(c.args for c in samples) and not _beside_shuffled(source, call):
                     return at(source, call, "the training data are read in the order of the files")
     return ok(source, seen, "samples are shuffled") if seen is not None else None
+
+
+def _serves_both(source: Script, call: ast.Call) -> bool:
+    """It stands under no condition in a function that a flag tells to train: `make(path, do_train=True)`."""
+    function = source.function_around(call)
+    if function is None or any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(call)):
+        return False
+    flags = [a.arg for a in function.args.args if _TRAINS.match(a.arg)]
+    asked = [_passed(function, c, flag) for c in flow(source).calls_of(function) for flag in flags]
+    return any(is_true(a) for a in asked)
+
+
+_TRAINS = re.compile(r"(?i)^(?:do_|is_|for_)?train(?:ing)?(?:_mode)?$")
 
 
 def _beside_shuffled(source: Script, call: ast.Call) -> bool:

@@ -62,7 +62,10 @@ def _around(source: Script, node: ast.AST, left: int = 5) -> list[Loop]:
     return found
 
 
-_WRAPS = ("value_and_grad", "grad", "jit", "pmap", "checkpoint", "remat")
+_WRAPS = (
+    *("value_and_grad", "grad", "jit", "pmap", "checkpoint", "remat"),
+    *("filter_value_and_grad", "filter_grad", "filter_jit"),
+)
 
 
 def _runs(source: Script, function: Function) -> list[ast.Call]:
@@ -86,6 +89,23 @@ def _handed(source: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
             elif isinstance(given, (ast.Name, ast.Attribute, ast.Call)) and name != "rngs":
                 if last_name(call.func) in ("apply", "apply_fn") or name.startswith("dropout"):
                     yield call, given
+        if (given := _by_place(source, call)) is not None:
+            yield call, given
+
+
+def _by_place(source: Script, call: ast.Call) -> ast.expr | None:
+    """Haiku's `net.apply(params, key, x)`; `vmap(net)(x, keys)` of one key for each sample."""
+    if last_name(call.func) == "apply" and "haiku" in source.text:
+        made = flow(source).whole_given(call.func.value) if isinstance(call.func, ast.Attribute) else None
+        of_state = isinstance(made, ast.Call) and last_name(made.func) == "transform_with_state"
+        place = 2 if of_state else 1
+        given = call.args[place] if isinstance(made, ast.Call) and len(call.args) > place else None
+        return given if isinstance(given, (ast.Name, ast.Attribute, ast.Call)) else None
+    if isinstance(call.func, ast.Call) and last_name(call.func.func) in ("vmap", "filter_vmap"):
+        keys = [a for a in call.args if re.search(r"(?i)(?:^|_)keys?$|rngs?$", unparse(a))]
+        keys += [a for a in call.args if isinstance(a, ast.Call) and unparse(a.func).endswith("random.split")]
+        return keys[-1] if keys else None
+    return None
 
 
 def _stays(source: Script, key: ast.expr, loop: Loop, left: int) -> bool:

@@ -40,6 +40,10 @@ def _unseeded(source: Script) -> Finding | None:
     optimizers = source.optimizer_calls
     if not source.trains or source.loose or source.named(*_SEEDS_ITSELF) or "seed" in _words_given(source):
         return None
+    if {"jax", "flax"} & set(source.frameworks):
+        keys = source.named("PRNGKey", "key", "Rngs", "PRNGSequence")
+        if keys:  # nothing is drawn there without a key
+            return ok(source, keys[0], "the random numbers are drawn by keys")
     seeds = [c for c in source.calls if sets_seed(source, c)]
     mine = [c for c in seeds if _of_framework(source, c)]
     timed = [c for c in mine if not _fixed(source, c)]

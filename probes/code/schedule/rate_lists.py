@@ -18,6 +18,7 @@ from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.factors import product
 from ..shared.sides import OF_TRAINING, side
+from ..shared.units import EPOCH, unit
 from .tf_lengths import filled, parameters_of
 
 _FEW = 10  # updates: no warm-up of a training is as short
@@ -31,7 +32,14 @@ def rate_list_misjudged(source: Script) -> Finding | None:
     """One rate an epoch, a warm-up of as many updates as epochs were meant, batches of held-out data."""
     if "mindspore" not in source.frameworks or source.loose:
         return None
-    for look in (_one_an_epoch, _short_warmup, _short_comprehension, _of_held_out):
+    for look in (
+        _one_an_epoch,
+        _listed_by_epoch,
+        _milestones_of_epochs,
+        _short_warmup,
+        _short_comprehension,
+        _of_held_out,
+    ):
         if (found := look(source)) is not None:
             return found
     return None
@@ -79,6 +87,37 @@ def _one_an_epoch(source: Script) -> Finding | None:
                     call,
                     "this list holds one rate for each epoch, and the optimizer takes one a batch",
                 )
+    return None
+
+
+def _listed_by_epoch(source: Script) -> Finding | None:
+    """`[rate(epoch) for epoch in range(epochs)]` goes to the optimizer, and nothing repeats its rates."""
+    mine, rates = flow(source), _rates(source)
+    if any(isinstance(r, ast.Call) and last_name(r.func) in _REPEATS for r in rates):
+        return None
+    for one in (r for r in rates if isinstance(r, ast.ListComp) and len(r.generators) == 1):
+        over = one.generators[0].iter
+        counts = isinstance(over, ast.Call) and last_name(over.func) == "range" and len(over.args) == 1
+        if counts and unit(mine, over.args[0]) == EPOCH:
+            return at(
+                source, one, "this list holds one rate for each epoch, and the optimizer takes one a batch"
+            )
+    return None
+
+
+_REPEATS = ("repeat", "tile", "repeat_interleave", "kron", "broadcast_to", "flatten")
+
+
+def _milestones_of_epochs(source: Script) -> Finding | None:
+    """`piecewise_constant_lr([30, epochs], ...)`: places in a list of one rate for each batch."""
+    mine = flow(source)
+    for call in source.named("piecewise_constant_lr"):
+        given = argument(call, "milestone", position=0)
+        for value in mine.values(given, 4) if given is not None else ():
+            places = value.elts if isinstance(value, ast.List) else []
+            places = [value.elt] if isinstance(value, ast.ListComp) else places
+            if places and all(unit(mine, p) == EPOCH for p in places):
+                return at(source, call, "the rate changes after as many batches as epochs were meant")
     return None
 
 

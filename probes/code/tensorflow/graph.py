@@ -15,6 +15,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, ok
 from ..shared.nodes import is_false
 from ..shared.sides import literal, side
+from ..shared.units import EPOCH, unit
 from .graph_gradient import never_read
 
 _MODE = re.compile(r"(?i)^(?:is_?|in_?)?train(?:ing)?(?:_?(?:mode|phase|flag|ph))?$|^phase(?:_?train)?$")
@@ -155,27 +156,42 @@ def mode_turned_in_model_fn(source: Script) -> Finding | None:
     if "tensorflow" not in source.frameworks:
         return None
     seen: ast.AST | None = None
-    for function in source.of(ast.FunctionDef):
-        if not any(a.arg == "mode" for a in function.args.args):
-            continue
-        for call in of(function, ast.Call):
-            told = keyword(call, "training") or keyword(call, "is_training")
-            if told is None or last_name(call.func) not in _MODAL:
-                continue
-            seen = seen or call
-            for end in flow(source).values(told, 4):
-                if isinstance(end, ast.Constant) and isinstance(end.value, bool):
-                    return at(source, end, f"this layer is told {end.value} in every mode")
-                if isinstance(end, ast.Compare) and "mode" in unparse(end.left):
-                    right = unparse(end.comparators[0])
-                    equal = isinstance(end.ops[0], (ast.Eq, ast.Is))
-                    if re.search(r"(?i)eval|predict|infer", right) and equal:
-                        return at(source, end, "layers are told that they train while the model is evaluated")
-                    if re.search(r"(?i)predict|infer", right) and not equal:
-                        return at(source, end, "layers are told that they train while the model is evaluated")
-                    if re.search(r"TRAIN\b", right) and isinstance(end.ops[0], (ast.NotEq, ast.IsNot)):
-                        return at(source, end, "layers are told that they train whenever they do not")
+    models = [f for f in source.of(ast.FunctionDef) if any(a.arg == "mode" for a in f.args.args)]
+    inside = [
+        (c, keyword(c, "training") or keyword(c, "is_training")) for f in models for c in of(f, ast.Call)
+    ]
+    told = [(c, t) for c, t in inside if t is not None and last_name(c.func) in _MODAL]
+    if models and source.named("EstimatorSpec"):
+        told += [(node, flag) for node, flag in _asked_of_model(source) if node not in [c for c, _ in told]]
+    for node, flag in told:
+        seen = seen or node
+        for end in flow(source).values(flag, 4):
+            if isinstance(end, ast.Constant) and isinstance(end.value, bool):
+                return at(source, end, f"this layer is told {end.value} in every mode")
+            if isinstance(end, ast.Compare) and "mode" in unparse(end.left):
+                right = unparse(end.comparators[0])
+                equal = isinstance(end.ops[0], (ast.Eq, ast.Is))
+                if re.search(r"(?i)eval|predict|infer", right) and equal:
+                    return at(source, end, "layers are told that they train while the model is evaluated")
+                if re.search(r"(?i)predict|infer", right) and not equal:
+                    return at(source, end, "layers are told that they train while the model is evaluated")
+                if re.search(r"TRAIN\b", right) and isinstance(end.ops[0], (ast.NotEq, ast.IsNot)):
+                    return at(source, end, "layers are told that they train whenever they do not")
     return ok(source, seen, "layers are told whether the model trains") if seen is not None else None
+
+
+def _asked_of_model(source: Script) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """Layers with a mode in functions that a model function calls, and `if is_training:` around them."""
+    for call in source.named(*_MODAL):
+        function = source.function_around(call)
+        if function is None or not any("train" in a.arg for a in function.args.args):
+            continue
+        flag = keyword(call, "training") or keyword(call, "is_training")
+        if isinstance(flag, ast.Name):
+            yield call, flag
+        for around in source.above(call):
+            if isinstance(around, ast.If) and isinstance(around.test, ast.Name) and "train" in around.test.id:
+                yield call, around.test
 
 
 _MODAL = ("batch_normalization", "dropout", "batch_norm", "alpha_dropout")
@@ -255,8 +271,23 @@ def _is_drawn(source: Script, rows: ast.Name) -> bool:
     return False
 
 
+_DECAYS = (
+    *("cosine_decay", "linear_cosine_decay", "polynomial_decay", "exponential_decay"),
+    *("natural_exp_decay", "inverse_time_decay"),
+)
+
+
 def decay_of_epochs(source: Script) -> Finding | None:
-    """`CosineDecay(rate, decay_steps=15)` beside `fit(epochs=15)`: Keras moves it with every batch."""
+    """`CosineDecay(rate, decay_steps=15)` beside `fit(epochs=15)`: Keras moves it with every batch.
+
+    Of TensorFlow 1 `tf.train.cosine_decay(rate, global_step, FLAGS.epochs)`.
+    """
+    for call in source.named(*_DECAYS) if descents(source) else ():
+        at_step, steps = argument(call, "global_step", position=1), argument(call, "decay_steps", position=2)
+        if at_step is None or steps is None or "train" not in source.owner(call):
+            continue
+        if "epoch" not in unparse(at_step) and unit(flow(source), steps) == EPOCH:
+            return at(source, call, "the decay is over after as many steps as there are epochs")
     if "keras" not in source.text:
         return None
     epochs = {
