@@ -149,8 +149,10 @@ def gradients_of_one_kind(view: View, agree: float, apart: float) -> Finding:
     """
     mine, theirs = _sides(view)
     step = min(mine.keys() & theirs.keys(), default=None)
+    if step is None:
+        return unknown("gradients of single parameters are not there on both sides")
     kinds: dict[str, list[float]] = {}
-    for name, norm in () if step is None else mine[step].items():
+    for name, norm in mine[step].items():
         if "expert" not in name and (other := theirs[step].get(name)) and _LAYER.search(name):
             kinds.setdefault(_LAYER.sub("*", name), []).append(norm / other)
     kinds = {kind: ratios for kind, ratios in kinds.items() if len(ratios) >= LAYERS}
