@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import product
 
 from ...engine.model import Place
 from ..code.shared.roles import split_of, trains
 from ..registry import NO_SCRIPT, Finding, View, absent, any_of, present, probe, unknown
 from ..run import Setting
-from ..settings import parts_of, same
+from ..settings import number, parts_of, same
 
 # What a model must see alike in training and evaluation; sizes, crops and flips may differ on purpose.
 _ALIKE = re.compile(
@@ -111,31 +112,63 @@ _FILE_ALIKE = re.compile(
 
 
 def files_processed_differently(view: View) -> Finding:
-    """A file of training and one of evaluation or inference, called so, process the inputs differently."""
-    found: dict[str, dict[bool, Setting]] = {}
+    """A file of training and one of evaluation or inference, called so, process the inputs differently.
+
+    They are of one folder, or the only ones of their kind, and name no two models.
+    """
+    found: dict[bool, dict[str, dict[str, Setting]]] = {True: {}, False: {}}
     for setting in view.run.raw_settings:
         name = setting.file.rpartition("/")[2]
         scores, learns = bool(_SCORES.search(name)), bool(_TRAINS.search(name))
-        leaf = (parts_of(setting.key) or [""])[-1]
-        if scores == learns or not _FILE_ALIKE.search(leaf) or setting.value in (None, "", "None", "null"):
+        above, leaf = parts_of(setting.key)[:-1], (parts_of(setting.key) or [""])[-1]
+        if scores == learns or setting.value in (None, "", "None", "null"):
             continue
-        told = {trains(split_of(part)) for part in parts_of(setting.key)[:-1]} - {None}
+        told = {trains(split_of(part)) for part in above} - {None}
         if told <= {learns}:  # a file of training may hold a block of evaluation as well
-            found.setdefault(leaf, {}).setdefault(learns, setting)
-    pairs = {leaf: sides for leaf, sides in found.items() if len(sides) == 2}
-    for leaf, sides in pairs.items():
-        mine, theirs = sides[True], sides[False]
-        if same(mine.value, theirs.value) or str(mine.value).lower() == str(theirs.value).lower():
+            found[learns].setdefault(setting.file, {}).setdefault(leaf, setting)
+    alone = all(len(files) == 1 for files in found.values())
+    equal: set[str] = set()
+    for mine, theirs in product(found[True].values(), found[False].values()):
+        one, other = next(iter(mine.values())).file, next(iter(theirs.values())).file
+        if not alone and one.rpartition("/")[0] != other.rpartition("/")[0]:
             continue
-        return present(
-            f"{leaf} = {mine.value} in {mine.file}, and {theirs.value} in {theirs.file}",
-            value=str(theirs.value),
-            threshold=str(mine.value),
-            where=(Place(theirs.file, theirs.line), Place(mine.file, mine.line)),
-        )
-    if pairs:
-        return absent(f"{', '.join(sorted(pairs))}: the same in the files of training and of evaluation")
+        models = [str(f["model"].value).lower() for f in (mine, theirs) if "model" in f]
+        if len(set(models)) > 1:
+            continue
+        for leaf in sorted(mine.keys() & theirs.keys()):
+            if not _FILE_ALIKE.search(leaf):
+                continue
+            a, b = mine[leaf], theirs[leaf]
+            if _means_the_same(a.value, b.value):
+                equal.add(leaf)
+                continue
+            return present(
+                f"{leaf} = {a.value} in {one}, and {b.value} in {other}",
+                value=str(b.value),
+                threshold=str(a.value),
+                where=(Place(b.file, b.line), Place(a.file, a.line)),
+            )
+    if equal:
+        return absent(f"{', '.join(sorted(equal))}: the same in the files of training and of evaluation")
     return unknown("no file of training and one of evaluation tell how inputs are processed")
+
+
+_GREY = 255.0
+
+
+def _means_the_same(one: object, other: object) -> bool:
+    """Equal, the same on a scale of 255, or two names of one family ("qwen", "qwen2_5")."""
+    if same(one, other) or str(one).lower() == str(other).lower():
+        return True
+    pair = [[number(v) for v in (x if isinstance(x, tuple) else (x,))] for x in (one, other)]
+    if len(pair[0]) == len(pair[1]) and None not in (*pair[0], *pair[1]):
+        a, b = ([v for v in side if v is not None] for side in pair)
+        scale = _GREY if max(map(abs, a)) < max(map(abs, b)) else 1 / _GREY
+        return all(abs(x * scale - y) <= 0.01 * max(abs(y), 1e-9) for x, y in zip(a, b, strict=True)) and any(
+            a
+        )
+    stems = [re.match(r"[a-z]*", str(x).lower()) for x in (one, other)]
+    return stems[0] is not None and stems[1] is not None and stems[0][0] == stems[1][0] != ""
 
 
 def _by_split(view: View) -> Iterator[tuple[bool, str, Setting]]:

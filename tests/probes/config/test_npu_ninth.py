@@ -287,6 +287,7 @@ def test_a_smooth_loss_has_no_course_of_epochs(tmp_path: Path, noise: float, sta
     [
         ("validate", "[0.0, 0.0, 0.0]", "present"),
         ("eval_r50", "[125.3, 122.9, 113.8]", "absent"),
+        ("test", "[0.49137, 0.48196, 0.44627]", "absent"),  # of values from 0 to 1
         ("model", "[0, 0, 0]", "unknown"),
     ],
 )
@@ -353,3 +354,16 @@ def test_clipping_alone_differs(tmp_path: Path, clip: str, state: str) -> None:
         found(tmp_path, "further-hyperparameter-differs", {"a.yaml": text + clip}, {"a.yaml": text + "1.0"})
         == state
     )
+
+
+@pytest.mark.parametrize(
+    ("template", "state"),
+    [("llama3", "present"), ("qwen", "absent"), ("qwen2_5", "absent"), ("default", "present")],
+)
+def test_templates_of_training_and_inference(tmp_path: Path, template: str, state: str) -> None:
+    """What is asked has to be wrapped as what was learned; families have several names."""
+    files = {
+        "train_sft.yaml": "stage: sft\ntemplate: qwen\nlearning_rate: 1.0e-5\n",
+        "infer.yaml": f"model_name_or_path: saves/a\ntemplate: {template}\n",
+    }
+    assert found(tmp_path, "script-splits-processed-differently", files) == state
