@@ -337,6 +337,7 @@ class _Assembly:
             main.setdefault("eval/" + name[5:], replace(main[name], name="eval/" + name[5:]))
         _add_total(main, "train")
         _add_total(main, "eval")
+        _sum_beside_perplexity(main, "eval")
         self.notes.extend(stand_ins.add(main))
         main = {name: _fraction(series) for name, series in sorted(main.items()) if not beyond_whole(series)}
         return main, ranks, rewinds, tuple(attempts), _by_rank(replaced)[0]
@@ -524,6 +525,21 @@ def _of_whole_epochs(series: Series) -> bool:
     return series.unit == "epoch" and series.name.endswith("/loss") and not _WHOLE.isdisjoint(words)
 
 
+def _sum_beside_perplexity(curves: dict[str, Series], split: str) -> None:
+    """A held-out loss that is summed over the set, where its perplexity tells that of a token (JoeyNMT)."""
+    loss, told = curves.get(f"{split}/loss"), curves.get(f"{split}/perplexity")
+    if loss is None or told is None or len(loss) < 3 or not np.array_equal(loss.steps, told.steps):
+        return
+    with np.errstate(all="ignore"):
+        means = np.log(told.values)
+        ratio = loss.values / means
+    known = ratio[np.isfinite(ratio)]
+    if len(known) < 3 or np.median(known) < SUMMED or np.ptp(known) > 0.02 * np.median(known):
+        return
+    curves[loss.name] = replace(loss, raw=f"ln {told.raw}", values=means)
+
+
+SUMMED = 20.0  # times the mean: of so many tokens and more a loss is summed
 _TOTALS = frozenset({"total", "combined", "overall", "sum", "whole"})
 
 

@@ -31,6 +31,18 @@ def is_config(tree: ast.Module, path: str) -> bool:
     return len(known) >= (1 if is_named_so(path) else 3)
 
 
+def made_of_dicts(tree: ast.Module, path: str) -> bool:
+    """Whether a configuration binds `dict(...)` with another dict, or the name of a class, in it."""
+    calls = [n.value for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)]
+    dicts = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "dict"]
+    deep = any(
+        k.arg == "type" or (isinstance(k.value, ast.Call) and arguments.last_part(k.value.func) == "dict")
+        for c in dicts
+        for k in c.keywords
+    )
+    return deep and is_config(tree, path)
+
+
 def is_named_so(path: str) -> bool:
     """Whether a file's path calls it a configuration."""
     return _NAMED.search(path.lower().removesuffix(".py")) is not None

@@ -365,6 +365,8 @@ def _of_one_output(loaded: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _is_quantity(name: str) -> bool:
     last = name.rsplit("/", 1)[-1]
+    if last.lower() == "losses":
+        return True
     return (is_metric(name) or is_metric(last)) and not is_clock(name)
 
 

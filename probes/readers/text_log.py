@@ -123,6 +123,8 @@ def _parse(path: str, data: bytes, watch: Callable[[float], None] | None = None)
 
 
 def _worth(suffix: str, content: FileContent) -> bool:
+    if suffix in _OUTPUTS and content.facts.get("world_size") == 1:
+        return True  # a process tells at its start that it trains alone, and its figures may stand elsewhere
     told = (e.kind in _TELLING or e.data in _TELLING_WARNINGS for e in content.events)
     return bool(content.series) or any(told) or (suffix in _OUTPUTS and any(map(_of_output, content.events)))
 

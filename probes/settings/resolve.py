@@ -35,6 +35,8 @@ def candidates(settings: Iterable[Setting]) -> dict[str, list[Configured]]:
             continue  # of a network with the layers l1 and l2
         if last_part(setting.key) == "learner" and not _RECOMMENDERS.fullmatch(str(setting.value)):
             continue
+        if key == "lora_rank" and (number(setting.value) or 0) % 1:
+            continue  # `-r 0.1` of a launch line is a rate
         if key in ("batch_size", "global_batch_size") and setting.file in counted:
             key = "batch_tokens"
         if last_part(setting.key) == "worker_num" and setting.file.endswith((".yml", ".yaml")):

@@ -381,3 +381,9 @@ def test_a_learner_may_be_another_thing_than_an_optimizer() -> None:
     """RecBole calls its optimizer so, PyMARL the algorithm."""
     assert in_force(("learner", "adam"))["optimizer"] == "adam"
     assert "optimizer" not in in_force(("learner", "q_learner"))
+
+
+def test_a_share_is_no_rank_of_adapters() -> None:
+    """`-r 0.1` of some programs is a learning rate."""
+    assert "lora_rank" not in in_force(("r", 0.1))
+    assert in_force(("r", 16))["lora_rank"] == 16

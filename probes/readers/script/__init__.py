@@ -65,7 +65,9 @@ def read(file: RunFile) -> FileContent:
     text, notes = source(file)
     tree = parsed(text)
     framework = frameworks_among(imports(text))
-    if framework:
+    if framework and file.suffix == ".py" and _python_config.made_of_dicts(tree, file.path):
+        settings = tuple(_python_config.settings(tree, file.path))  # XTuner's import what they name
+    elif framework:
         settings = tuple(Extractor(tree, file.path).settings())
     elif _python_config.is_config(tree, file.path):
         settings = tuple(_python_config.settings(tree, file.path))

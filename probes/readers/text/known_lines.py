@@ -160,6 +160,16 @@ _KNOWN = (
         lambda m: m.group(1) + b"\n" * (m.group(0).count(b"\n") - m.group(1).count(b"\n")),
     ),
     _known(b"{'loss/", rb"^.{0,120}?\{('Loss/[\w/]{1,60}': [^,\n]{1,30},)$", rb" \1"),
+    # mmengine where iterations count: what stands in brackets is that of the training
+    _known(
+        b"Iter(train) [", rb"\bIter\(train\)([ \t]{1,4}\[)[ \t]{0,12}(?=\d+/\d+\])", rb"Iter(train)\1iter "
+    ),
+    # GluonTS calls both losses a metric of evaluation
+    _known(
+        b"Evaluation metric '",
+        rb"\bEvaluation metric '(validation_)?epoch_loss'=",
+        lambda m: b"valid loss: " if m.group(1) else b"train loss: ",
+    ),
     _known(b" : L.r. ", rb" : L\.r\. (?=\d)", rb" : lr: "),
     _known(b"pseudo dice", rb"\bPseudo dice:? \[([^\]\n]{1,2000})\]", _dice_of_classes),
     # torchvision's references of segmentation

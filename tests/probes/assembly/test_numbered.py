@@ -1,6 +1,7 @@
 """Files of one evaluation each become curves by the number in their names; folds and seeds do not."""
 
 import json
+import math
 from pathlib import Path
 
 from traindoctor.probes.assembly.assemble import open_run
@@ -64,3 +65,16 @@ def test_kaldi_writes_a_log_to_each_iteration(tmp_path: Path) -> None:
     assert run.series["eval/loss"].values[0] == 4.1
     assert run.series["train/loss"].values[-1] < run.series["eval/loss"].values[-1] < 1
     assert run.series["eval/accuracy"].steps.tolist() == list(range(12))
+
+
+def test_a_summed_loss_beside_its_perplexity(tmp_path: Path) -> None:
+    """A loss over all tokens of the set is brought to that of one where the perplexity tells it."""
+    rows = [(1000 * i, 40 / i) for i in range(1, 9)]
+    for name, tokens in (("summed", 21000), ("mean", 1)):
+        (tmp_path / name).mkdir()
+        text = "".join(
+            f"step {s} valid loss: {math.log(p) * tokens:.4f} valid ppl: {p:.5f}\n" for s, p in rows
+        )
+        (tmp_path / name / "train.log").write_text(text)
+        found = open_run(tmp_path / name).series["eval/loss"].values
+        assert abs(found[0] - math.log(40)) < 1e-3

@@ -681,3 +681,22 @@ def test_open_clip_rate_and_zero_shot(tmp_path: Path) -> None:
     content = read(tmp_path, lines(row))
     assert len(curve(content, "learning_rate")) == len(ROWS)
     assert len(curve(content, "eval/accuracy")) == len(ROWS)
+
+
+def test_mmengine_counts_iterations(tmp_path: Path) -> None:
+    """Where no epochs are counted the count in brackets is that of the training."""
+    row = "2025/03/14 10:00:07 - mmengine - INFO - Iter(train) [{:6d}/600]  lr: 1.0e-02  eta: 0:11:01  time: 0.2  loss: {:.4f}"
+    found = curve(read(tmp_path, lines(lambda i: row.format(50 * i, falling(i)))), "train/loss")
+    assert found.steps.tolist() == [50.0 * i for i in ROWS]
+
+
+def test_gluonts_tells_both_losses_alike(tmp_path: Path) -> None:
+    """Both are called metrics of evaluation, one of them is that of training."""
+    row = "INFO:gluonts.trainer:Epoch[{0}] Evaluation metric '{1}epoch_loss'={2:.4f}"
+    text = lines(
+        lambda i: row.format(i, "", falling(i)) + "\n" + row.format(i, "validation_", 2 * falling(i))
+    )
+    content = read(tmp_path, text)
+    assert curve(content, "eval/loss").values[0] == pytest.approx(
+        2 * curve(content, "train/loss").values[0], rel=1e-3
+    )

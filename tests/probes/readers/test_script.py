@@ -432,3 +432,17 @@ def test_what_each_setting_is_tried_with_is_no_setting(tmp_path: Path, table: st
     found = read(tmp_path, f"import torch\nparams = {table}\nscan(params)\n")
 
     assert ("dropout" in found) == given
+
+
+def test_a_configuration_may_import_the_classes_that_it_names(tmp_path: Path) -> None:
+    """XTuner's import torch's optimizers and name them; nested keys stay nested."""
+    text = (
+        "from torch.optim import AdamW\nlr = 2e-4\nmax_epochs = 3\nbatch_size = 1\n"
+        "optim_wrapper = dict(type='AmpOptimWrapper', optimizer=dict(type=AdamW, lr=lr))\n"
+        "train_dataloader = dict(batch_size=batch_size, sampler=dict(shuffle=False))\n"
+    )
+    (tmp_path / "qwen_lora.py").write_text(text)
+    made = next(f for f in walk(tmp_path)[0])
+    found = {s.key: s.value for s in script.read(made).settings}
+    assert found["train_dataloader.sampler.shuffle"] is False
+    assert found["optim_wrapper.optimizer.lr"] == 2e-4
