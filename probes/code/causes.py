@@ -9,6 +9,7 @@ from ..registry import Finding, View, any_of, probe
 from .calls.field import set_train_missing
 from .evaluation.formulas import score_minimised
 from .labels.pooled import pooled_over_padding
+from .labels.tuned_texts import adapters_for_inference
 from .loss.bounded_targets import standardised_pixels_as_shares
 from .loss.calls import loss_wrong as standard_loss_wrong
 from .loss.ctc import ctc_input_wrong
@@ -242,6 +243,7 @@ _UNTRAINED = (
     part_without_step,
     network_without_optimizer,
     new_state_dropped,
+    adapters_for_inference,
 )
 
 

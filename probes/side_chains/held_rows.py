@@ -88,6 +88,15 @@ def _as_number(t: Term) -> bool:
     return len(t.args) > 1 and "bool" not in ast.unparse(t.args[1].node)
 
 
+_EMPTY = ("isna", "isnull", "notna", "notnull")
+
+
+def _by_row(t: Term) -> bool:
+    """`frame.notna().all(axis=1)`: true or false for each row."""
+    axis = t.kw.get("axis")
+    return axis is not None and axis.value in (1, "columns", "'columns'")
+
+
 class RowReader(RowParts):
     """Gives terms of one run their rows."""
 
@@ -277,6 +286,10 @@ class RowReader(RowParts):
 
     def _call(self, t: Term, depth: int) -> Held | None:
         name, args = t.name, t.args
+        if name in ("all", "any") and args and _by_row(t):
+            asked = args[0].args[0] if args[0].name in _EMPTY and args[0].args else args[0]
+            held = self.held(asked, depth)
+            return replace(held, mask=True) if held is not None else None
         if name in FIGURES or name in BOUNDS or name in _COUNTS or name in _SIZES or name in FITS:
             return None
         if args and args[0].head == "other:Compare" and _as_number(t):

@@ -28,6 +28,7 @@ from .pads_in_pairs import filled_places_count, only_pads_count, padded_pairs_co
 from .prompts import answer_hidden, marked_in_two_ways
 from .table_sizes import classes_from_padding
 from .tape_means import averaged_with_padding
+from .tuned_texts import prompt_counts, template_not_in_text
 from .turned_masks import (
     asked_after_clamping,
     asked_after_replacing,
@@ -66,6 +67,8 @@ def label_padding_counts(view: View) -> Finding:
         filled_with_a_class,
         gaps_kept,
         labels_marked,
+        prompt_counts,
+        template_not_in_text,
         asked_after_replacing,
         asked_after_clamping,
         gaps_counted,

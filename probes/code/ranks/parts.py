@@ -31,6 +31,7 @@ from ..tensorflow.tape_steps import outside_scope
 from ..trainers.deepspeed import every_rank_reads_all
 from ..trainers.lightning_settings import told_not_to_share
 from .by_hand import of_libraries, order_by_rank, process_groups, reduced_after_step, weights_sent
+from .mapped import each_device_alone
 from .replicas import (
     apart_after_wrapping,
     drawn_by_rank_on_mindspore,
@@ -216,6 +217,7 @@ def no_gradient_synchronisation(view: View) -> Finding:
             unreduced_on_mindspore,
             alone_in_each_process,
             outside_scope,
+            each_device_alone,
         ),
         "the scripts train in one process",
     )

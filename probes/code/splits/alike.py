@@ -204,7 +204,7 @@ def _changes(node: _Change, name: str, labels: bool) -> bool:
         )
         return not isinstance(node.target, ast.Subscript) and not text and isinstance(node.op, _SCALING)
     if isinstance(node.targets[0], ast.Subscript):
-        return False
+        return _standardises(node.targets[0], node.value)
     old = of(node.value, ast.Name, ast.Attribute)
     if not any(unparse(n).removeprefix("self.") == name for n in old):
         return False
@@ -214,6 +214,15 @@ def _changes(node: _Change, name: str, labels: bool) -> bool:
         sums = [n for b in of(node.value, ast.BinOp) for n in of(b, ast.Name, ast.Attribute)]
         return calls or any(unparse(n).removeprefix("self.") == name for n in sums)
     return calls or _calculates(node.value)
+
+
+def _standardises(columns: ast.Subscript, value: ast.expr) -> bool:
+    """`train[NUMERIC] = (train[NUMERIC] - mean) / std` of columns that go by a name."""
+    if not isinstance(columns.slice, ast.Name) or not isinstance(value, ast.BinOp):
+        return False
+    inner = value.left
+    scaled = isinstance(value.op, ast.Div) and isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub)
+    return scaled and isinstance(inner, ast.BinOp) and unparse(inner.left) == unparse(columns)
 
 
 def _calculates(node: ast.AST) -> bool:
