@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import product
 
-from ...engine.model import Place
+from ...engine.model import Place, Scalar
 from ..code.shared.roles import split_of, trains
 from ..registry import NO_SCRIPT, Finding, View, absent, any_of, present, probe, unknown
 from ..run import Setting
@@ -156,7 +156,7 @@ def files_processed_differently(view: View) -> Finding:
 _GREY = 255.0
 
 
-def _means_the_same(one: object, other: object) -> bool:
+def _means_the_same(one: Scalar | tuple[Scalar, ...], other: Scalar | tuple[Scalar, ...]) -> bool:
     """Equal, the same on a scale of 255, or two names of one family ("qwen", "qwen2_5")."""
     if same(one, other) or str(one).lower() == str(other).lower():
         return True
@@ -164,9 +164,8 @@ def _means_the_same(one: object, other: object) -> bool:
     if len(pair[0]) == len(pair[1]) and None not in (*pair[0], *pair[1]):
         a, b = ([v for v in side if v is not None] for side in pair)
         scale = _GREY if max(map(abs, a)) < max(map(abs, b)) else 1 / _GREY
-        return all(abs(x * scale - y) <= 0.01 * max(abs(y), 1e-9) for x, y in zip(a, b, strict=True)) and any(
-            a
-        )
+        near = (abs(x * scale - y) <= 0.01 * max(abs(y), 1e-9) for x, y in zip(a, b, strict=True))
+        return any(a) and all(near)
     stems = [re.match(r"[a-z]*", str(x).lower()) for x in (one, other)]
     return stems[0] is not None and stems[1] is not None and stems[0][0] == stems[1][0] != ""
 
