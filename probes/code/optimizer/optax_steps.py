@@ -77,14 +77,16 @@ def moments_dropped(source: Script) -> Finding | None:
             if _never_read(source, call, name):
                 return at(source, made, "the new state of the optimizer is dropped: its moments never grow")
     for function in source.of(ast.FunctionDef):
-        if (call := _dropped_by_callers(source, function, _place_of_moments(function))) is not None:
-            return at(source, call, "the new state of the optimizer is dropped: its moments never grow")
+        if (one := _dropped_by_callers(source, function, _place_of_moments(function))) is not None:
+            return at(source, one, "the new state of the optimizer is dropped: its moments never grow")
     return None
 
 
 def _dropped_by_callers(source: Script, function: ast.FunctionDef, place: int | None) -> ast.Call | None:
     """A call in a loop whose caller never reads what the function gives at this place."""
-    for call in flow(source).calls_of(function) if place is not None else ():
+    if place is None:
+        return None
+    for call in flow(source).calls_of(function):
         statement = source.statement(call)
         if not isinstance(statement, ast.Assign) or statement.value is not call:
             continue

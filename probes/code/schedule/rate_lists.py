@@ -97,8 +97,9 @@ def _listed_by_epoch(source: Script) -> Finding | None:
         return None
     for one in (r for r in rates if isinstance(r, ast.ListComp) and len(r.generators) == 1):
         over = one.generators[0].iter
-        counts = isinstance(over, ast.Call) and last_name(over.func) == "range" and len(over.args) == 1
-        if counts and unit(mine, over.args[0]) == EPOCH:
+        if not isinstance(over, ast.Call) or last_name(over.func) != "range" or len(over.args) != 1:
+            continue
+        if unit(mine, over.args[0]) == EPOCH:
             return at(
                 source, one, "this list holds one rate for each epoch, and the optimizer takes one a batch"
             )

@@ -157,12 +157,11 @@ def mode_turned_in_model_fn(source: Script) -> Finding | None:
         return None
     seen: ast.AST | None = None
     models = [f for f in source.of(ast.FunctionDef) if any(a.arg == "mode" for a in f.args.args)]
-    inside = [
-        (c, keyword(c, "training") or keyword(c, "is_training")) for f in models for c in of(f, ast.Call)
-    ]
-    told = [(c, t) for c, t in inside if t is not None and last_name(c.func) in _MODAL]
+    layers = [c for f in models for c in of(f, ast.Call) if last_name(c.func) in _MODAL]
+    flags = [(c, keyword(c, "training") or keyword(c, "is_training")) for c in layers]
+    told: list[tuple[ast.AST, ast.expr]] = [(c, flag) for c, flag in flags if flag is not None]
     if models and source.named("EstimatorSpec"):
-        told += [(node, flag) for node, flag in _asked_of_model(source) if node not in [c for c, _ in told]]
+        told += [(node, flag) for node, flag in _asked_of_model(source) if node not in layers]
     for node, flag in told:
         seen = seen or node
         for end in flow(source).values(flag, 4):
