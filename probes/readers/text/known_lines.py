@@ -174,6 +174,14 @@ _KNOWN = (
     _known(b"pseudo dice", rb"\bPseudo dice:? \[([^\]\n]{1,2000})\]", _dice_of_classes),
     # torchvision's references of segmentation
     _known(b"iou: ['", rb"^[ \t]*IoU: \[((?:'[\d.]{1,8}'(?:, )?){2,400})\]", _overlaps_of_classes),
+    # PaddleSeg prints the array below its name
+    _known(
+        b"[EVAL] Class IoU:",
+        rb"\[EVAL\] Class IoU:[ \t]*\n\[([\d. \t]{3,2000})\]",
+        lambda m: (
+            b"\n" + b" ".join(b"eval_iou_class_%d: %s" % (i, v) for i, v in enumerate(m.group(1).split()))
+        ),
+    ),
     # AutoGluon scores each model that it fits; errors have a minus before their name
     _known(
         b" = validation score",

@@ -700,3 +700,15 @@ def test_gluonts_tells_both_losses_alike(tmp_path: Path) -> None:
     assert curve(content, "eval/loss").values[0] == pytest.approx(
         2 * curve(content, "train/loss").values[0], rel=1e-3
     )
+
+
+def test_paddleseg_prints_overlaps_of_classes_below_their_name(tmp_path: Path) -> None:
+    """An array of numpy, its numbers parted by blanks, the background's first."""
+    row = (
+        "2025-03-14 09:12:07 [INFO]\t[TRAIN] epoch: 1, iter: {0}/9000, loss: {1:.4f}, lr: 0.01\n"
+        "2025-03-14 09:12:09 [INFO]\t[EVAL] #Images: 500 mIoU: 0.2447 Acc: 0.9788 Kappa: 0.2692 Dice: 0.2814\n"
+        "2025-03-14 09:12:09 [INFO]\t[EVAL] Class IoU: \n[0.97{2:02d} 0.    0.0012]"
+    )
+    content = read(tmp_path, lines(lambda i: row.format(100 * i, falling(i), i)))
+    assert curve(content, "eval/iou/0").values[:2].tolist() == [0.9701, 0.9702]
+    assert curve(content, "eval/iou/2").values[0] == 0.0012
