@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=2, help="mutants of an operator in each book")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
-    parser.add_argument("--hand", choices=(*HANDS,), help="whose names the data have")
+    parser.add_argument("--hand", choices=HANDS, help="who writes the programs")
     parser.add_argument("--operators", default="")
     parser.add_argument("--show", type=Path, help="a folder for those that are not told rightly")
     asked = parser.parse_args()

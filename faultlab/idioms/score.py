@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=60, help="of each book")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
-    parser.add_argument("--hand", choices=(*HANDS,), help="whose names the data have")
+    parser.add_argument("--hand", choices=HANDS, help="who writes the programs")
     parser.add_argument("--show", action="store_true", help="each program that is given a cause")
     asked = parser.parse_args()
     rules, folder = load_rules(), Path(tempfile.mkdtemp())

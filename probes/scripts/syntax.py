@@ -324,7 +324,25 @@ class Script:
         owner = self.owner(call).lower()
         if any(w in owner for w in ("sched", "lr_", "warmup", "env", "profil", "prof")):
             return False
-        return any(w in owner for w in _OPTIMIZER_WORDS) or owner in self.optimizers
+        if any(w in owner for w in _OPTIMIZER_WORDS) or owner in self.optimizers:
+            return True
+        return self.is_scaler(call.func) and bool(call.args)
+
+    @cached_property
+    def _scalers(self) -> frozenset[str]:
+        """Names that a gradient scaler was given, whatever they are called."""
+        made = [n for n in self.of(ast.Assign) if isinstance(n.value, ast.Call)]
+        return frozenset(
+            unparse(t)
+            for n in made
+            if isinstance(n.value, ast.Call) and last_name(n.value.func).endswith("GradScaler")
+            for t in n.targets
+        )
+
+    def is_scaler(self, method: ast.expr) -> bool:
+        """Whether a method is one of a gradient scaler, by its name or by what the name was given."""
+        owner = unparse(method.value) if isinstance(method, ast.Attribute) else ""
+        return "scaler" in owner.lower() or owner in self._scalers
 
     @cached_property
     def optimizer_calls(self) -> tuple[ast.Call, ...]:

@@ -99,7 +99,7 @@ def _already_alone(source: Script, node: ast.Assign) -> bool:
 def _labels_are_made_of(source: Script, node: ast.Assign) -> bool:
     """The labels are worked out of what was reordered, afterwards: `x = x[order]; y = (x == 1).sum() % 2`."""
     function, name = source.function_around(node), unparse(node.targets[0])
-    if function is None:
+    if function is None or TARGET_WORDS.search(name.lower()):
         return False
     words = {
         n.id

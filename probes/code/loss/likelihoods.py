@@ -328,7 +328,12 @@ def _is_term(source: Script, node: ast.expr, standard: set[ast.Call]) -> bool:
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
     target = statement.targets[0]
-    if not isinstance(target, ast.Name) or not re.search(r"(?i)(?:^|_)loss(?:_|$)|^total$", target.id):
+    if not isinstance(target, ast.Name):
+        return False
+    learnt = any(
+        isinstance(c.func, ast.Attribute) and unparse(c.func.value) == target.id for c in source.backwards
+    )
+    if not learnt and not re.search(r"(?i)(?:^|_)loss(?:_|$)|^total$", target.id):
         return False
     given = flow(source).given(node)
     return given is not None and any(True for _ in of(given.value, ast.Call))

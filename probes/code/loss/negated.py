@@ -103,11 +103,14 @@ def _own_of_model(source: Script, objective: ast.expr) -> ast.UnaryOp | None:
     """`loss = -model(**batch).loss`: the loss that a model of a library works out, with a minus before it."""
     for end in [objective, *flow(source).values(objective, 2)]:
         minus = _minus_first(end)
-        if minus is None or not isinstance(minus.operand, (ast.Attribute, ast.Subscript)):
+        if minus is None:
             continue
-        told = minus.operand.value
-        if is_own_loss(minus.operand) and (isinstance(told, ast.Call) or _RESULT.search(unparse(told))):
-            return minus
+        for loss in [minus.operand, *flow(source).values(minus.operand, 2)]:
+            if not isinstance(loss, (ast.Attribute, ast.Subscript)) or not is_own_loss(loss):
+                continue
+            made = [loss.value, *flow(source).values(loss.value, 2)]
+            if any(isinstance(m, ast.Call) for m in made) or _RESULT.search(unparse(loss.value)):
+                return minus
     return None
 
 

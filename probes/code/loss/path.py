@@ -196,7 +196,7 @@ def _cut_at_the_end(source: Script, one: Round) -> ast.AST | None:
     for objective in [o for c, o in objectives(source) if c is one.backward]:
         ends = [objective] if not isinstance(objective, ast.Name) else _given_here(mine, objective)
         for end in ends:
-            inside = _copied(end)
+            inside = _copied(mine, end)
             if isinstance(inside, ast.Call) and last_name(inside.func) == "scale" and inside.args:
                 inside = inside.args[0]  # of a gradient scaler
             if inside is not None and not on_purpose(unparse(inside).replace("loss", "")):
@@ -241,7 +241,7 @@ def _given_here(mine: Flow, name: ast.Name) -> list[ast.expr]:
     return found
 
 
-def _copied(node: ast.expr) -> ast.expr | None:
+def _copied(mine: Flow, node: ast.expr) -> ast.expr | None:
     """What was cut off and told to take gradients again: `x` of `x.detach().requires_grad_()`."""
     told = False
     inside: ast.expr | None = None
@@ -260,7 +260,11 @@ def _copied(node: ast.expr) -> ast.expr | None:
             break
         inside, node = following, following
     calls = inside is not None and isinstance(inside, (ast.Name, ast.Attribute, ast.Call))
-    return inside if told and calls and re.search(r"(?i)loss", unparse(inside) if inside else "") else None
+    if inside is None or not told or not calls:
+        return None
+    made = [v for v in (inside, *mine.values(inside, 2)) if isinstance(v, ast.Call)]
+    named = re.search(r"(?i)loss", unparse(inside)) is not None
+    return inside if named or any(map(_is_loss, made)) else None
 
 
 def _is_loss(call: ast.Call) -> bool:

@@ -61,7 +61,7 @@ def _clip_before(source: Script) -> Finding | None:
         for c in source.named("clip_grad_norm_", "clip_grad_value_")
         if not _unscaled_way(source, c) and not _unscaled_step(source, c)
     ]
-    scaled = [c for c in source.named("scale") if "scaler" in source.owner(c).lower()]
+    scaled = [c for c in source.named("scale") if source.is_scaler(c.func)]
     if not clips or not scaled:
         return None
     unscales = source.named("unscale_", "unscale", "unscale_gradients", "unscale_grads")
@@ -122,9 +122,7 @@ def _unscaled_step(source: Script, clip: ast.Call) -> bool:
     function = source.function_around(clip)
     if function is None:
         return False
-    if any(
-        last_name(c.func) == "scale" or "scaler" in unparse(c.func).lower() for c in of(function, ast.Call)
-    ):
+    if any(last_name(c.func) == "scale" or source.is_scaler(c.func) for c in of(function, ast.Call)):
         return False
     made = {
         n.id
@@ -160,10 +158,10 @@ def scaler_not_updated(view: View) -> Finding:
 
 def _no_update(source: Script) -> Finding | None:
     owners = {c: source.owner(c).lower() for c in source.named("step")}
-    steps = [c for c, owner in owners.items() if "scaler" in owner and "trainer" not in owner]
+    steps = [c for c, owner in owners.items() if source.is_scaler(c.func) and "trainer" not in owner]
     if not steps:
         return None  # or that of a trainer, which updates it itself
-    updates = [c for c in source.named("update") if "scaler" in source.owner(c).lower()]
+    updates = [c for c in source.named("update") if source.is_scaler(c.func)]
     if not updates:
         return at(source, steps[0], "the scaler steps and is never updated, so its scale never changes")
     return ok(source, updates[0], "the scaler is updated")

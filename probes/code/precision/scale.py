@@ -63,11 +63,11 @@ def _past_scaler(source: Script, made: tuple[ast.Call, ...]) -> ast.Call | None:
         if isinstance(b.func, ast.Attribute)
         and isinstance(b.func.value, ast.Call)
         and last_name(b.func.value.func) == "scale"
-        and "scaler" in source.owner(b.func.value).lower()
+        and source.is_scaler(b.func.value.func)
     ]
     if not made or not scaled or source.loose:
         return None
-    if any("scaler" in source.owner(c).lower() for c in source.named("step")):
+    if any(source.is_scaler(c.func) for c in source.named("step")):
         return None
     for step in source.steps:
         if any(source.function_around(step) is source.function_around(b) for b in scaled):

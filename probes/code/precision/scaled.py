@@ -40,11 +40,7 @@ def scale_never_used(source: Script) -> Finding | None:
     names = {n: c for n, c in _scaler_names(source).items() if not _is_off(source, c)}
     if not names or source.loose or not source.backwards or _needs_no_scale(source):
         return None
-    scales = [
-        c
-        for c in source.named("scale")
-        if source.owner(c).split(".")[-1] in names or "scaler" in source.owner(c).lower()
-    ]
+    scales = [c for c in source.named("scale") if source.is_scaler(c.func)]
     handed = any(c.args and "scaler" in unparse(c).lower() for c in source.backwards)
     scales = [c for c in scales if not dropped(source, c)]
     if scales or handed or source.named("scale_loss") or _called_itself(source, names):

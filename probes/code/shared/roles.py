@@ -12,7 +12,7 @@ from ...readers.script import last_name
 from ...scripts.syntax import Script
 from .nodes import paired
 
-TARGET_WORDS = re.compile(r"(?:^|_)(?:y|ys|labels?|targets?|answers?|gt)(?:_|$)")
+TARGET_WORDS = re.compile(r"(?:^|_)(?:y|ys|yb|labels?|lbls?|targets?|answers?|gts?|truths?)(?:_|$)")
 _SAID_OF = re.compile(
     r"_(?:encod(?:ing|er)|tokenizer|scaler|transform|name|key|col|columns?|type|kind|mode|size|dim|length|len|shape"
     r"|dtype|format|dir|path|lang|smoothing|fn)$"

@@ -69,7 +69,7 @@ def _kind(source: Script, call: ast.Call) -> tuple[str, str]:
         return "take", ""
     if call in source.steps:
         owner = source.owner(call)
-        if "scaler" in owner.lower() and call.args:
+        if source.is_scaler(call.func) and call.args:
             owner = unparse(call.args[0])
         elif call.args:
             return "unknown", ""
