@@ -13,7 +13,7 @@ from ...scripts.syntax import Script, outermost_call
 # what is meant to be a constant: targets, other networks, masks, states carried on, advantages
 _CONSTANTS = re.compile(
     r"target|teacher|ema|mask|weight|state|hidden|memory|momentum|key|queue|advant|\badv|return|reward|baseline|"
-    r"old|ref|anchor|codebook|quant|log|metric|acc|fake|prior|scale|_max\b|\bmax_|amax|detach\b(?!\()"
+    r"old|ref|anchor|codebook|quant|log|metric|acc|fake|prior|scale|_max\b|\bmax_(?!pool)|amax|detach\b(?!\()"
     r"|_(?:no|without|stop|stopped|cut)_?grad(?:ient)?s?\b(?!\()|_sg\b"
 )
 

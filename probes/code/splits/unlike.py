@@ -16,7 +16,7 @@ from ...scripts.flow import flow
 from ...scripts.learning import differentiated, taken, takes_gradients
 from ...scripts.syntax import Script
 from ..model.sequence import input_again
-from ..shared.checks import at, ok
+from ..shared.checks import at, is_evaluation, ok
 from ..shared.nodes import whole_number
 
 _SAME = word_set(
@@ -55,7 +55,14 @@ def compared_unlike_trained(source: Script) -> Finding | None:
         )
         if s
     ]
-    inside = {n for s in learning for n in walk(s)}
+    scoring = {  # functions within `main` that evaluate
+        n
+        for s in learning
+        for f in of(s, ast.FunctionDef)
+        if f is not s and is_evaluation(source, f.body[0])
+        for n in walk(f)
+    }
+    inside = {n for s in learning for n in walk(s)} - scoring
     trained = [
         (_form(source, call.args[0]), _form(source, call.args[1]))
         for call, _ in source.losses
