@@ -24,7 +24,7 @@ from ..tensorflow.slips import (
 )
 from ..trainers.deepspeed import weights_alone_resumed
 from ..trainers.trainer_settings import flag_unread, resumed_from_weights
-from .held import left_out_of_state, states_astray
+from .held import KINDS, left_out_of_state, states_astray, whose
 from .made_again import (
     average_unregistered,
     counter_outside,
@@ -36,11 +36,6 @@ from .made_again import (
 )
 from .taken_up import counter_not_taken_up, drawn_after_restoring, epoch_repeated, statistics_not_saved
 
-_KINDS = (
-    ("scaler", re.compile(r"scaler")),
-    ("scheduler", re.compile(r"sched|lr_decay|warmup")),
-    ("optimizer", re.compile(r"(?:^|_)(?:opt|optim\w*|optimi[sz]er\w*)(?:$|_)")),
-)
 _COUNTS = re.compile(r"(?i)epoch|step|iter")
 _RESUMES = re.compile(r"resum|restart|continue_from|ckpt_path|last_ckpt|latest")
 
@@ -79,8 +74,8 @@ def _incomplete(source: Script) -> Finding | None:
 
 
 def _kind(source: Script, call: ast.Call) -> str:
-    name = source.owner(call).rstrip("()[]'\"").split(".")[-1].lower()
-    return next((k for k, word in _KINDS if word.search(name)), "model")
+    kind = whose(source, call)
+    return "model" if kind == "average" else kind
 
 
 def _torch(source: Script) -> Finding | None:
@@ -166,9 +161,6 @@ def _by_keys(source: Script) -> Finding | None:
     return None
 
 
-_STATES = (*_KINDS, ("average", re.compile(r"(?:^|_)(?:ema|swa|averag\w*|shadow)(?:$|_)")))
-
-
 def _saved_states(source: Script) -> dict[str, str]:
     """Keys of what is saved with `state_dict()` of the model and of others -> what it is of."""
     for node in source.of(ast.Dict):
@@ -178,7 +170,7 @@ def _saved_states(source: Script) -> dict[str, str]:
                 if last_name(value.func) == "state_dict":
                     owner = source.owner(value).lower()
                     parts = owner.split(".")
-                    kind = next((k for k, w in _STATES if any(w.search(p) for p in parts)), "model")
+                    kind = next((k for k, w in KINDS if any(w.search(p) for p in parts)), "model")
                     found[key.value] = kind
         if "model" in found.values() and len(found) > 1:
             return found

@@ -20,7 +20,7 @@ from ..shared.checks import at, ok, outer_loop
 from ..shared.nodes import assigned
 from ..shared.units import loops_of_step
 
-_KINDS = (
+KINDS = (
     ("scaler", re.compile(r"scaler")),
     ("scheduler", re.compile(r"sched|lr_decay|warmup")),
     ("optimizer", re.compile(r"(?:^|_)(?:opt|optim\w*|optimi[sz]er\w*)(?:$|_)")),
@@ -41,16 +41,28 @@ class Checkpoint:
         """Keys of states -> whose they are."""
         calls = {k: v for k, v in self.items.items() if isinstance(v, ast.Call)}
         return {
-            k: kind_of(source.owner(v))
-            for k, v in calls.items()
-            if last_name(v.func) in ("state_dict", "get_state")
+            k: whose(source, v) for k, v in calls.items() if last_name(v.func) in ("state_dict", "get_state")
         }
+
+
+def whose(source: Script, call: ast.Call) -> str:
+    """Whose state a call is about, by the name that it is called on, or by what that name was given."""
+    owner = source.owner(call)
+    if (kind := kind_of(owner)) != "model":
+        return kind
+    return (
+        "optimizer"
+        if owner.lower() in source.optimizers
+        else "scaler"
+        if source.is_scaler(call.func)
+        else kind
+    )
 
 
 def kind_of(owner: str) -> str:
     """Whose state it is, by the last name: "self.opt", "unwrap(self.opt)" -> "optimizer"; else a model's."""
     name = owner.rstrip("()[]'\"").split(".")[-1].lower()
-    return next((k for k, word in _KINDS if word.search(name)), "model")
+    return next((k for k, word in KINDS if word.search(name)), "model")
 
 
 def states_astray(source: Script) -> Finding | None:
@@ -58,7 +70,7 @@ def states_astray(source: Script) -> Finding | None:
     seen = None
     for kept in _checkpoints(source):
         kinds = kept.kinds(source)
-        given = {kind_of(source.owner(c)): c for c in source.named("load_state_dict", "set_state")}
+        given = {whose(source, c): c for c in source.named("load_state_dict", "set_state")}
         back = next((given[k] for k in ("optimizer", "scheduler") if k in given), None)
         if back is None or source.loose or not _is_read(source):
             continue
@@ -96,7 +108,7 @@ def left_out_of_state(source: Script) -> ast.Call | None:
     if any(not isinstance(a, (ast.Name, ast.Attribute)) for a in known):
         return None
     names = {last_name(a) for a in known}
-    moved = [c for c in source.named("step") if kind_of(source.owner(c)) == "scheduler"]
+    moved = [c for c in source.named("step") if whose(source, c) == "scheduler"]
     if any(c.args or c.keywords for c in moved):
         return None
     given = {source.owner(c).split(".")[-1] for c in source.named("load_state_dict")}
@@ -159,7 +171,7 @@ def _states_unread(source: Script) -> Iterator[tuple[ast.AST, str]]:
     for scope in source.of(ast.FunctionDef) if kept and not source.loose else ():
         back = [c for c in of(scope, ast.Call) if last_name(c.func) == "load_state_dict"]
         taken = {k for c in back for a in c.args for k in _item_keys(a)}
-        kinds = {kind_of(source.owner(c)) for c in back}
+        kinds = {whose(source, c) for c in back}
         if len(taken) < 2 or not kinds & {"optimizer", "scheduler", "scaler"}:
             continue
         for one in kept:
@@ -231,7 +243,7 @@ def _weights_left(kinds: dict[str, str], given: dict[str, ast.Call], read: set[s
 
 def _no_optimizer(source: Script, kinds: dict[str, str]) -> str:
     if "scheduler" in kinds.values() and "optimizer" not in kinds.values() and source.optimizer_calls:
-        if not any(kind_of(source.owner(c)) == "optimizer" for c in source.named("state_dict")):
+        if not any(whose(source, c) == "optimizer" for c in source.named("state_dict")):
             return "the checkpoint holds the state of the schedule, and not that of the optimizer"
     return ""
 
@@ -240,10 +252,10 @@ def _schedule_left(source: Script, kinds: dict[str, str], given: dict[str, ast.C
     """The optimizer comes back, and a schedule that counts its own steps starts anew."""
     if "optimizer" not in given or "optimizer" not in kinds.values() or "scheduler" in given:
         return ""
-    if any(kind_of(source.owner(c)) == "scheduler" for c in source.named("state_dict", "step_update")):
+    if any(whose(source, c) == "scheduler" for c in source.named("state_dict", "step_update")):
         return ""
     built = [c for c in source.calls if last_name(c.func).lower() in SCHEDULERS]
-    steps = [c for c in source.named("step") if kind_of(source.owner(c)) == "scheduler"]
+    steps = [c for c in source.named("step") if whose(source, c) == "scheduler"]
     counts = steps and not any(c.args or c.keywords for c in steps)
     if not built or not counts or "last_epoch" in source.code:
         return ""
@@ -347,7 +359,7 @@ def _item_keys(value: ast.expr) -> Iterator[str]:
 def _gives_state_back(source: Script, node: ast.AST) -> bool:
     scope = source.function_around(node) or source.tree
     return any(
-        kind_of(source.owner(c)) in ("optimizer", "scheduler")
+        whose(source, c) in ("optimizer", "scheduler")
         for c in of(scope, ast.Call)
         if last_name(c.func) == "load_state_dict"
     )

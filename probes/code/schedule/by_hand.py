@@ -84,7 +84,8 @@ def _only_shown(source: Script) -> Finding | None:
         conditional = any(isinstance(p, ast.If) for n in mine for p in source.above(n))
         made = " ".join(unparse(n.value) for n in mine)
         counted = any(counters & names_in(n.value) for n in mine) or (conditional and len(mine) > 1)
-        if not counted or _READS.search(made) or re.search(r"\.step\(|optimizer|sched", made):
+        held = {n.lower() for n in names_in(node.value)} & source.optimizers
+        if not counted or held or _READS.search(made) or re.search(r"\.step\(|optimizer|sched", made):
             continue
         read = [
             n
