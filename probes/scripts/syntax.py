@@ -331,12 +331,10 @@ class Script:
     @cached_property
     def _scalers(self) -> frozenset[str]:
         """Names that a gradient scaler was given, whatever they are called."""
-        made = [n for n in self.of(ast.Assign) if isinstance(n.value, ast.Call)]
         return frozenset(
-            unparse(t)
-            for n in made
-            if isinstance(n.value, ast.Call) and last_name(n.value.func).endswith("GradScaler")
-            for t in n.targets
+            unparse(target)
+            for target, value in self._each_given()
+            if isinstance(value, ast.Call) and last_name(value.func).endswith("GradScaler")
         )
 
     def is_scaler(self, method: ast.expr) -> bool:
@@ -388,11 +386,10 @@ class Script:
         """Names that an optimizer was assigned to: one that is built, or those of Lightning's module."""
         return frozenset(
             unparse(one).lower()
-            for node in self.of(ast.Assign)
-            if isinstance(node.value, ast.Call)
-            if self._builds_optimizer(node.value.func) or unparse(node.value) == "self.optimizers()"
-            for t in node.targets
-            for one in (t.elts if isinstance(t, ast.Tuple) else [t])
+            for target, value in self._each_given()
+            if isinstance(value, ast.Call)
+            if self._builds_optimizer(value.func) or unparse(value) == "self.optimizers()"
+            for one in (target.elts if isinstance(target, ast.Tuple) else [target])
         )
 
     def owner(self, call: ast.Call) -> str:
@@ -499,13 +496,23 @@ class Script:
         from ..readers.script import LOSSES
 
         found = {}
-        for node in self.of(ast.Assign):
-            made = moved(node.value)
+        for target, value in self._each_given():
+            made = moved(value)
             if isinstance(made, ast.Call):
                 kind = last_name(made.func).lower()
                 if kind in LOSSES:
-                    found.update({unparse(t): kind for t in node.targets})
+                    found[unparse(target)] = kind
         return found
+
+    def _each_given(self) -> Iterator[tuple[ast.expr, ast.expr]]:
+        """What is assigned, with its value: each for itself in `net, opt = Net(), Adam(weights)`."""
+        for node in self.of(ast.Assign):
+            for target in node.targets:
+                mine, theirs = target, node.value
+                if isinstance(mine, ast.Tuple) and isinstance(theirs, ast.Tuple):
+                    yield from zip(mine.elts, theirs.elts, strict=False)
+                else:
+                    yield mine, theirs
 
     @cached_property
     def losses(self) -> tuple[tuple[ast.Call, str], ...]:

@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, gone_over, ok
+from ..shared.roles import model_calls
 from ..shared.sides import literal
 
 
@@ -122,7 +123,7 @@ _SCORES = re.compile(r"(?i)out|logit|pred|score|model\(|net\(|^self\(")
 
 def normalised_over_batch(source: Script) -> Finding | None:
     """An evaluation takes the softmax of a batch's scores along the batch: `logits.softmax(dim=0)`."""
-    seen = None
+    seen, answered = None, set(model_calls(source))
     for call in source.named("softmax", "log_softmax"):
         function = source.function_around(call)
         if function is None or not _EVALUATES.search(function.name) or function in source.forwards:
@@ -132,7 +133,9 @@ def normalised_over_batch(source: Script) -> Finding | None:
         )
         scores = call.func.value if method and isinstance(call.func, ast.Attribute) else None
         scores = scores if method else argument(call, position=0)
-        if scores is None or not _SCORES.search(unparse(scores)):
+        made = flow(source).values(scores, 2) if scores is not None else []
+        answers = not answered.isdisjoint(made)
+        if scores is None or not (answers or _SCORES.search(unparse(scores))):
             continue
         place = 0 if method else 1
         axis = keyword(call, "dim") or keyword(call, "axis")

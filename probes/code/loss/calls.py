@@ -73,6 +73,8 @@ def _double_softmax(source: Script) -> Finding | None:
                             found,
                             f"the model ends in softmax or sigmoid and {loss_name(kind)} applies its own",
                         )
+    if source.named("logit"):
+        return ok(source, calls[0][0], "probabilities are turned back into scores before the loss")
     of_loss = {p for call, _ in calls for p in source.above(call) if isinstance(p, ast.ClassDef)}
     models = [m for m in source.models if m not in of_loss] or list(source.models)
     for model in models:

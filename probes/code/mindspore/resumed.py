@@ -28,13 +28,13 @@ def optimizer_not_given_back(source: Script) -> Finding | None:
         return None
     targets = [unparse(c.args[0]).lower() for c in loads if c.args]
     whole = re.compile(r"opt|step|train(?:_?net|er|ing)|^model\b")
-    if any(whole.search(t.split(".")[-1]) for t in targets):
+    if any(whole.search(t.split(".")[-1]) or t in source.optimizers for t in targets):
         return ok(source, loads[0], "the optimizer's state is given back")
     saves = [unparse(c) for c in source.named("save_checkpoint")]
     lists = [unparse(n) for n in source.of(ast.Assign, ast.ListComp)]
-    held = any("opt" in t and "get_parameters" in t for t in lists) and any(
-        "last" in s or "resume" in s for s in saves
-    )
+    asked = {source.owner(c).lower() for c in source.named("get_parameters")}
+    given = bool(asked & source.optimizers) or any("opt" in t and "get_parameters" in t for t in lists)
+    held = given and any("last" in s or "resume" in s for s in saves)
     held = held or any(
         re.search(r"save_checkpoint\((?:self\.)?(?:train_step|step|train_net|train_network|opt\w*)\b", s)
         for s in saves
