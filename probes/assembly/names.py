@@ -228,6 +228,8 @@ def _term(words: list[str], which: str) -> str | None:
     if any(w in _ignored() for w in words) or "_".join(words) in _ignored():
         return None
     averaging = set(_table()["averaging"])
+    if "function" in words:  # the "value function" of a policy is no value of a function
+        averaging.discard("value")
     rest = ["loss" if w == "objective" else w for w in words if w not in averaging]
     if "loss" in rest and not _NO_TERM & set(rest):
         term = "_".join(w for w in rest if w != "loss")
@@ -245,5 +247,7 @@ def _per_layer(text: str) -> str | None:
 
 
 def base(name: str) -> Quantity | None:
-    """Return the quantity behind a canonical name: "eval/accuracy" -> accuracy."""
+    """Return the quantity behind a canonical name: "eval/accuracy" -> accuracy; None for terms of a loss."""
+    if "/loss/" in name:
+        return None  # "train/loss/iou" is no overlap
     return quantities().get(name.rsplit("/", 1)[-1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, groupby, pairwise
@@ -250,6 +250,9 @@ def _all_at_once(text: str) -> list[dict[str, Any]] | None:
     return rows if len(rows) == others + 1 and {dict}.issuperset(map(type, rows)) else None
 
 
+_OF_COCO = re.compile(r"^(?:test_|val_|eval_)?coco_eval(?:uator)?_?bbox$")
+
+
 @lru_cache(maxsize=4096)
 def _role(key: str) -> tuple[int, StepUnit] | str | None:
     """What a key is there for: a step (preference, unit), "wall", "rank", "skip", or None, a quantity."""
@@ -297,6 +300,15 @@ def _leaves_of_long(row: Mapping[str, Any], name: str) -> Iterator[tuple[str, An
             yield key, value
 
 
+def _with_summaries(leaves: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """COCO's summary is a list of twelve scores: overlaps of 0.5 to 0.95 first, that of 0.5 second."""
+    for key, value in leaves:
+        yield key, value
+        if isinstance(value, list) and len(value) == 12 and _OF_COCO.search(key):
+            yield _OF_COCO.sub("eval_bbox_map", key), value[0]
+            yield _OF_COCO.sub("eval_bbox_map_50", key), value[1]
+
+
 class LineReader:
     """Turns rows (dicts, in file order) into the content of a file."""
 
@@ -327,7 +339,7 @@ class LineReader:
             self._recognise(row)
         self._count += 1
         name = _long_name(row)
-        leaves = _leaves_of_long(row, name) if name else flatten(row)
+        leaves = _leaves_of_long(row, name) if name else _with_summaries(flatten(row))
         split = next((s for k in SPLIT_KEYS if k in row and (s := split_of(row[k]))), "")
         if self.dialect == "mmengine" and not ({"iter", "lr"} & row.keys()):
             split = "eval"  # its evaluation rows say neither

@@ -55,6 +55,9 @@ _PROSE = re.compile(
 )
 # What Python writes behind a line printed without an end: "iter 10 Loss: 8.1 /x.py:238: UserWarning: ..."
 _WARNED = re.compile(r"\s?(?:[A-Za-z]:)?[\w./\\~+-]{1,300}\.py:\d+: \w{0,60}Warning: ")
+_ALONE = re.compile(r"\](?![A-Za-z])")  # "[0]Valid loss: 2.1" begins with the number of a process
+_OF_AN_EPOCH = re.compile(r"%\)\s*\[")  # "Train: 1/80 (1%) [20/100 (20%)]"
+_ONE_WORD = re.compile(r"\W*[A-Za-z]+\W*$")
 _TIMED = re.compile(r"(?:m|u|µ|n)?s(?:ec)?\b|min\b")  # the unit of a time, behind its number
 _LETTERS = (["b"], ["i"], ["s"])  # batch, iteration, step, where an epoch stands before
 _OF_LOSSES = frozenset({"loss", "losses", "done", "end", "finished"})
@@ -183,6 +186,8 @@ class _Analysis:
             self.split = "eval"
         for at in range(self._pair(), len(self.tokens)):
             self._look(at)
+        if self.first == len(self.tokens) and _ONE_WORD.match(self.body):
+            self._note_split(self.body)  # a time stamp before "valid:"
         return self._made()
 
     def _pair(self) -> int:
@@ -228,6 +233,9 @@ class _Analysis:
             self.totals[at - 1] = at
             return
         self._note_split(before)
+        if stripped.endswith("](") and self.after(at).startswith("/"):  # "[Train](100/24000)"
+            self._count(at, "[")
+            return
         key, separator = keys.key_of(before)
         if key:
             self.keys += 1
@@ -265,7 +273,7 @@ class _Analysis:
         if not words:
             return
         after = self.after(at)
-        if keys.is_epoch(words, separator) or (words == ["train"] and after.startswith("[")):
+        if keys.is_epoch(words, separator) or (words == ["train"] and self._before_batches(at)):
             self.counts_epochs = after.startswith("%")
             if self.epoch is None and not self.counts_epochs:
                 self.epoch = at
@@ -290,6 +298,13 @@ class _Analysis:
                 self.sides.setdefault(keys.side_of(words), at)
         else:
             self._metric(at, key, separator)
+
+    def _before_batches(self, at: int) -> bool:
+        """`Train: 3 [20/100]`, `Train: 3/80 (4%) [20/100]`: the epoch, with its batches behind it."""
+        after = self.after(at)
+        return after.startswith("[") or (
+            after.rstrip() == "/" and bool(_OF_AN_EPOCH.match(self.after(at + 2)))
+        )
 
     def _counts(self, at: int, after: str) -> bool:
         """Whether a number named "step" or "batch" counts: `Step: 21ms` and `Batch (t): 2.345` are times."""
@@ -326,7 +341,7 @@ class _Analysis:
             else:
                 sample = self.after(at + 1).startswith("(") and self.after(at + 2).startswith("%")
                 self.steps.append((6 if sample else 5, at, "sample" if sample else "bare"))
-        elif before.endswith("][") or (before == "[" and at == self.first and after.startswith("]")):
+        elif before.endswith("][") or (before == "[" and at == self.first and _ALONE.match(after)):
             self.steps.append((7, at, "bare"))
         elif at == self.first and not before and after.startswith((":", "|")) and b"." not in self.tokens[at]:
             self.steps.append((8, at, "bare"))
@@ -462,7 +477,7 @@ class _Analysis:
             step = min(s for s in self.steps if s[1] != first)
         self.metrics = list(self._averages(step))
         if step is None and self.epoch is None:
-            self.metrics = [m for m in self.metrics if not keys.is_ambiguous(m.raw)]
+            self.metrics = [m for m in self.metrics if not self._is_ambiguous(m)]
             if not self.metrics:
                 return self._heading()
         words = len(_WORD.findall(self.body))
@@ -500,6 +515,11 @@ class _Analysis:
             | ({EPOCH_FIRST} if counted is not None else set())
             | ({SUMMARY} if _EPOCH_MEANS.match(self.body) else set()),
         )
+
+    def _is_ambiguous(self, metric: Metric) -> bool:
+        """`Val metrics: {'mAP': 0.2}` needs no step: a word of one meaning, and its data set is named."""
+        spelled = metric.raw == "mAP" and metric.split == "eval"
+        return not spelled and keys.is_ambiguous(metric.raw)
 
     def _places(self, step: tuple[int, int, StepKind] | None) -> bool:
         """Whether lines below may stand at this step: a named one, and not one of an evaluation."""

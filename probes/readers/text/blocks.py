@@ -25,6 +25,10 @@ _END = re.compile(
 )
 
 _LIKE_CONFIG = re.compile(rb"^(?:\s+\S|#|-\s|[\])}{]|[\w.\"'/-]+\s*:(?:\s|$)|\w+ = |---\s*$)")
+_ROW = re.compile(
+    rb"(?i)(?=.{0,200}(?:loss|\bacc\b|accuracy|\berr|reward|ppl))"
+    rb"(?:\s*[A-Za-z][\w.-]{0,30} ?[:=] ?[-+]?\d[\d.eE+-]*%?[\s,|;]+){2}[A-Za-z]"
+)  # "Epoch: 5%  lr: 0.1  loss: 2"
 _SECTION = re.compile(rb"[A-Za-z_]\w{0,60} ?:\s*$")
 _ENTRY = re.compile(rb"[A-Za-z_][\w.\-]{0,60} ?:(?:\s|$)")
 
@@ -69,6 +73,8 @@ class Block:
         if not self.closed and not self.lines and line.startswith(b"{"):
             self.closed = True
         if not self.closed and line.strip() and not _LIKE_CONFIG.match(line):
+            return False
+        if not self.closed and self.depth <= 0 and _ROW.match(line):
             return False
         self.lines.append(line)
         self.size += len(line)

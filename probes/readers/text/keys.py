@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from ...assembly import names
@@ -51,6 +52,8 @@ _DELIMITER = re.compile(
 )
 _CELL = re.compile(r"^\s*[|│┃║]\s*([A-Za-z][^|│┃║\d]{0,60}?)\s*[|│┃║]\s*$")  # "| val/acc | 0.91 |"
 _IN_BRACKETS = re.compile(r"\s*\(([^()]*)\)$")
+_OPENED = re.compile(r"(?:^|\s)(?:\w+ )?\(([A-Za-z][\w@ .-]{1,30})$")  # "valid (NDCG@10: 0.3, HR@10: 0.5)"
+_SPREAD = frozenset({"std", "stddev", "deviation", "variance", "var"})
 _SOURCE_FILE = re.compile(r"\.(?:py|cc|cpp|c|h|go|rs|ipynb)$")
 _GLUED = re.compile(r"(?:\bepoch|\bep|^\[?e)$", re.IGNORECASE)
 _PARTS = re.compile(r"[\s/_\-.]+")
@@ -106,7 +109,8 @@ PLURAL = 3  # the priority of plural names: they are as often settings as steps
 _BEFORE_STEP = _words(
     """
     global training train current cur completed opt optimizer optim finished mini local total done eval valid
-    iteration validation val test evaluation update inner outer round inner: server
+    iteration validation val test evaluation update inner outer round inner: server learner actor env agent
+    environment gradient
     """
 )
 # Words that mean a metric only where a separator and a step stand beside them.
@@ -174,7 +178,11 @@ def _unbracketed(text: str) -> str:
 
 def _last_words(text: str) -> str:
     text = names.without_bars(text)  # bars part names elsewhere
+    opened = _OPENED.search(text)
+    text = opened.group(1) if opened else text
     words = _DELIMITER.split(text)[-1].split() if text else []
+    if any(w.lower() in _SPREAD and after.lower() == "of" for w, after in pairwise(words)):
+        return ""  # "Std of Reward"
     for at in range(len(words) - 1, -1, -1):
         if words[at].lower() in _STOP:
             words = words[at + 1 :]

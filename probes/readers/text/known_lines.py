@@ -290,6 +290,68 @@ _KNOWN = (
         rb"\bPerformance: (\{[^{}\n]{1,400}\})",
         lambda m: b"eval performance: " + re.sub(rb"(?<=')([\w-]+)(?=': )", rb"eval_\1", m.group(1)),
     ),
+    # FunASR: the same loss as the mean of its rank and of its part of the data
+    _known(
+        b"_avg_",
+        rb"\b(loss|acc|ppl|lr|\w+_loss|loss_\w+?)_avg_(?:rank|slice|batch|epoch|step|world)\b",
+        rb"\1",
+    ),
+    # A bar's or a line's count glued to its word: "Epoch1/300|Iter0(1/916)|"
+    _known(
+        b"|iter",
+        rb"(?<=\|)(iter|iteration|step)(\d+)(?:\(\d+/\d+\))?(?=\|.{0,200}\bloss)",
+        rb" \1: \2 ",
+    ),
+    _known(
+        b"_metrics",
+        rb"\b(val|valid|validation|eval|test)_(?:metrics?|results?|scores?)(?=[ :=]{1,4}\{)",
+        rb"\1 metrics",
+    ),
+    # what a printed record is of: {"_type": "val_epoch", ...} of SlowFast and pycls
+    _known(
+        b"_epoch",
+        rb"([\"'](?:_?type|mode|phase|split|stage)[\"']: [\"'](?:train|val|valid|test|eval))"
+        rb"_(?=(?:epoch|iter|step)[\"'])",
+        rb"\1 ",
+    ),
+    # bounds of overlaps within the name: "mAP@0.50:0.95: 0.37", "mAP@.5 = 0.51"
+    _known(
+        b"map@",
+        rb"\bmAP@\[?0?\.50?(:0?\.95)?\]?(?= ?[:=] ?[\d.])",
+        lambda m: b"mAP50_95" if m.group(1) else b"mAP50",
+    ),
+    # CenterNet: behind the time of the training the same names again are those of the validation
+    _known(
+        b"|loss ",
+        rb"^(.{0,80}\|loss " + _N + rb" \|.{1,300}\| time " + _N + rb" \|)( loss " + _N + rb" \|.*)$",
+        lambda m: m.group(1) + re.sub(rb"(\w+ " + _N + rb") \|", rb"val \1 |", m.group(2)),
+        again=1,
+    ),
+    # Vowpal Wabbit's columns have names of two lines; the first is the mean of the losses before learning
+    _known(
+        b"average  since",
+        rb"^(" + _N + rb")[ \t]+" + _N + rb"[ \t]+(\d+)[ \t]+\d+\.\d[ \t]+\S+[ \t]+\S+[ \t]+\d+[ \t]*$",
+        rb"step \2 train loss: \1",
+    ),
+    # NGCF, LightGCN and what is built on them: a sum of terms, and scores of an evaluation of their own time
+    _known(
+        b"train==[",
+        rb"\btrain==\[(" + _N + rb")=[^\]\n]{1,200}\](, (?=(?:recall|ndcg|precision|hit)=))?",
+        lambda m: b"train loss: " + m.group(1) + (b", eval " if m.group(2) else b""),
+    ),
+    _known(
+        b"recall",
+        rb"(\(eval\).{0,40}\btrain loss(?: =|:) ?"
+        + _N
+        + rb"\b.{0,100}?, )(?=(?:recall|ndcg|precision|hit) ?=)",
+        rb"\1eval ",
+    ),
+    # "loss in epoch 1 iteration 0: 1.38"
+    _known(
+        b"loss ",
+        rb"\bloss (?:in|at|of|for) epoch (\d+),? (iteration|iter|step|batch) (\d+) ?[:=] ?(?=[-+\d.])",
+        rb"epoch \1 \2 \3 loss: ",
+    ),
     # PaddleOCR: "cur metric" is that of the evaluation at hand
     _known(b"cur metric, ", rb"\bcur metric, ", rb"eval metric, "),
 )
@@ -298,11 +360,20 @@ _CURLED = re.compile(rb"[{,]\s*\xe2\x80[\x98\x9c][\w/ .-]+\xe2\x80[\x99\x9d]\s*:
 _SIDES = re.compile(
     rb"^(.{0,200}?\bloss: {0,9}"
     + _N
-    + rb",? .{0,200}?)\bTrain: *([01]\.\d+),? +Val: *([01]\.\d+)(?:,? +(Test): *([01]\.\d+))?",
+    + rb",? .{0,200}?)\bTrain: *([01]\.\d+|\d{1,3}\.\d+%),? +Val(?:id)?: *([01]\.\d+|\d{1,3}\.\d+%)"
+    rb"(?:,? +(Test): *([01]\.\d+|\d{1,3}\.\d+%))?",
     re.MULTILINE | re.IGNORECASE,
 )
 _BOOSTED = re.compile(
     rb"^(\d+):\tlearn: (" + _N + rb")(?:\ttest: (" + _N + rb")\tbest: .*)?\ttotal: .*$", re.MULTILINE
+)
+_BARE = re.compile(
+    rb"^#?(?:iter(?:ation)?|epoch|round)[ \t=:]{1,8}(\d+)[\s,|:;-]{1,8}train(?:ing)? ?[=:] ?("
+    + _N
+    + rb")[ \t,|]{1,8}(?:test|val(?:id(?:ation)?)?) ?[=:] ?("
+    + _N
+    + rb")[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
 )
 FEW = 6  # rows from which on it shows whether unnamed scores rise
 
@@ -318,7 +389,7 @@ def written_out(data: bytes, far: int) -> bytes:
     for known in _KNOWN:
         if known.hint.lower() in low and len(known.pattern.findall(head)) >= known.again:
             data = known.pattern.sub(known.written, data)
-    return _boosted(_named_sides(data, head), head)
+    return _bare(_boosted(_named_sides(data, head), head), head)
 
 
 def _boosted(data: bytes, head: bytes) -> bytes:
@@ -335,11 +406,19 @@ def _boosted(data: bytes, head: bytes) -> bytes:
     )
 
 
+def _bare(data: bytes, head: bytes) -> bytes:
+    """`#Iter= 3 Train=0.81 Test=0.92` (libFM): what falls on what it learns from is a loss."""
+    learned = [v for m in _BARE.finditer(head) if math.isfinite(v := float(m.group(2)))]
+    if len(learned) < FEW or not learned[-1] < learned[0]:
+        return data
+    return _BARE.sub(rb"iteration \1 train loss: \2 eval loss: \3", data)
+
+
 def _named_sides(data: bytes, head: bytes) -> bytes:
     """`Loss: 1.2, Train: 0.81, Val: 0.74` (PyTorch Geometric's examples): shares that rise are accuracies."""
     if b"rain:" not in head:
         return data
-    rows = [(float(m.group(2)), float(m.group(3))) for m in _SIDES.finditer(head)]
+    rows = [(float(m.group(2).rstrip(b"%")), float(m.group(3).rstrip(b"%"))) for m in _SIDES.finditer(head)]
     if len(rows) < FEW:
         return data
     third = len(rows) // 3

@@ -3,6 +3,7 @@
 Boxes of names and values (Stable-Baselines3, and whoever prints a dictionary in a frame) become one line of
 `name: value` where the box ends; a line of column names over a rule of dashes (spaCy, tabulate) gets names
 without blanks; "the training loss was 0.31" becomes `training loss: 0.31` where it is said again and again.
+A dictionary that is printed over several lines becomes one, and `('loss', 2.3)` a name with its value.
 Lines stay lines: what is said of a line of the log is said of the file's.
 """
 
@@ -34,6 +35,11 @@ _SAID = re.compile(
 )
 AGAIN = 3  # times that such a sentence stands in the log's head
 
+# pprint writes a dictionary that is too long for one line over several, an entry to each
+_ENTRY = rb"'[\w./@ -]{1,80}': [-+\w.]{1,30}"
+_PRINTED = re.compile(rb"\{" + _ENTRY + rb"(?:,\n {1,8}" + _ENTRY + rb"){1,100}\}[ \t]*$", re.M)
+_PAIR = re.compile(rb"\('([A-Za-z][\w./@-]{0,60})', ([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf))\)")
+
 
 def written_out(data: bytes) -> bytes:
     """Return the log with such layouts as plain rows; the same object where there are none."""
@@ -44,7 +50,13 @@ def written_out(data: bytes) -> bytes:
         data = _RULED.sub(_named, data)
     if len(_SAID.findall(head)) >= AGAIN:
         data = _SAID.sub(rb"\1: ", data)
-    return known_lines.written_out(data, FAR)
+    if b"('" in head and len(_PAIR.findall(head)) >= AGAIN:
+        data = _PAIR.sub(rb"\1: \2", data)
+    data = known_lines.written_out(data, FAR)
+    head = data[:FAR]
+    if b"{'" in head and len(_PRINTED.findall(head)) >= AGAIN:
+        data = _PRINTED.sub(_on_one_line, data)
+    return data
 
 
 def _unboxed(data: bytes) -> bytes:
@@ -84,3 +96,9 @@ def _named(match: re.Match[bytes]) -> bytes:
     if {b"E", b"#", b"SCORE"} <= set(cells):
         cells = [_SPACY.get(c, c) for c in cells]
     return b"  ".join(re.sub(rb"\s+", b"_", c) for c in cells) + b"\n" + rule
+
+
+def _on_one_line(match: re.Match[bytes]) -> bytes:
+    """A printed dictionary in one line, with the lines that it takes up left empty before it."""
+    text = match.group(0)
+    return b"\n" * text.count(b"\n") + re.sub(rb"\n\s*", b" ", text)

@@ -27,6 +27,7 @@ _OTHER = re.compile(
     r"|^\s*\([\w.]+\): |\b\w*(?:norm|conv|linear|pool|attention|layer)\w*(?:\(| [\w/]+:)",  # print(model)
     re.IGNORECASE,
 )
+_RUNNING = re.compile(r"\b(?:time|elapsed)[:=] ?\d[\d.]*s\b")  # "time:10s total_steps:100 epochs:0.25" counts
 _LEAD = re.compile(
     r"\b(?:config\w*|settings?|options?|arg\w*|hyper-?param\w*|param\w*|using|optimi[sz]er)\b", re.IGNORECASE
 )
@@ -38,7 +39,7 @@ def listed(line: str) -> list[tuple[str, arguments.Value]]:
     Only what is set for training and may change its result. A name that comes twice with two values (groups
     of parameters) is left out.
     """
-    if len(line) > MAX_LINE or "--" in line or _OTHER.search(line):
+    if len(line) > MAX_LINE or "--" in line or _OTHER.search(line) or _RUNNING.search(line):
         return []
     found: dict[str, tuple[str, arguments.Value]] = {}
     twice = set()

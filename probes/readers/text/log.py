@@ -23,7 +23,7 @@ from .rows import MAX_POINTS, Line, Rows
 from .shape import DELETE, Shape
 from .sieve import Sieve
 from .stamps import without_prefix
-from .table import Table, header, is_rule
+from .table import Table, header, heading, is_rule
 
 MAX_SHAPES = 40_000
 MAX_ALIKE = 12
@@ -70,6 +70,7 @@ class Log:
         self._traceback: int | None = None
         self._block: blocks.Block | None = None
         self._table: Table | None = None
+        self._over = (-1, "")  # the last line that is only the name of a data set, and which
         self._outer: Table | None = None
         self._echo = -1  # the line that says again what an earlier one said
         self._held: list[Line] = []  # the lines of the block so far
@@ -275,6 +276,8 @@ class Log:
             self._event(rule, line)
             return
         if entry.shapes:
+            if entry.shapes[0].header_split:
+                self._over = (line.number, heading(without_prefix(_text(line.raw))))
             before = len(self.rows.columns)
             self._shaped(entry, line)
             if rule is not None and rule.data == "printed" and len(self.rows.columns) > before:
@@ -318,6 +321,8 @@ class Log:
         if table is not None:
             self._outer = self._table if table.within else None  # its head may not come again
             self._table = table
+            if self._over[0] == number - 1:
+                table.side = self._over[1]
         return table is not None
 
     def _goes_on(self, line: Line) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...assembly import names
+from . import keys
 from .numbers import to_float
 
 _PLACES = {
@@ -25,6 +26,7 @@ _PLACES = {
     "iters": "iteration",
     "itr": "iteration",
 }
+_COUNTED = re.compile(r"^(?:total|global|train)(?:_train)?_(?:updates|steps)$")
 _EVALUATED = re.compile(r"(?i)^(?:eval|val|valid|validation|test)[ _]?(?:time|duration|secs?|seconds)\b")
 _RULE = re.compile(r"^[\s|+=:_*\u2500-\u257f-]*$")  # the block of box drawing
 _BORDER = "|│┃║*"
@@ -48,6 +50,8 @@ class Table:
     roles: list[str]  # "epoch", "step", "iteration", "metric", ""
     separator: str  # "|", "," or "" for blanks
     skipped: int = 0
+    side: str = ""  # the data set that the line above its header names
+    wide: Table | None = None  # the same header read with names of several words
 
     @property
     def within(self) -> bool:
@@ -61,6 +65,8 @@ class Table:
             found = found[: len(self.names)] if _bar_follows(found, len(self.names)) else found
         if self.separator == "," and len(found) == 1:
             found = line.split()
+        if self.wide is not None and len(found) == len(self.wide.names):
+            self.names, self.roles, self.wide = self.wide.names, self.wide.roles, None
         if len(found) != len(self.names):
             return None
         for role, cell in zip(self.roles, found, strict=True):
@@ -75,6 +81,7 @@ class Table:
         """Return (places, metrics) of a row."""
         places: dict[str, float] = {}
         metrics: dict[str, float] = {}
+        side = self._side(cells)
         for name, role, cell in zip(self.names, self.roles, cells, strict=True):
             value = _number(cell.split("/")[0] if role in ("epoch", "step", "iteration") else cell)
             if value is None:
@@ -82,10 +89,26 @@ class Table:
             if role == "all":
                 continue
             if role == "metric":
-                metrics[name] = value
+                metrics[name if not side or names.tells_split(name) else f"{side} {name}"] = value
             elif role:
                 places[role] = value
         return places, metrics
+
+    def _side(self, cells: list[str]) -> str:
+        """`! Validation  3  3.4 ...`: the data set that a cell of the row names, else its heading's."""
+        for role, cell in zip(self.roles[:3], cells, strict=False):
+            word = cell.lower()
+            if not role and word in keys.SPLITS:
+                return "train" if word in keys.TRAIN else "test" if word in keys.TEST else "eval"
+        return self.side
+
+
+def heading(text: str) -> str:
+    """The data set that a line is the name of and nothing else: "validation", "valid:"; else empty."""
+    words = re.findall(r"\w+", text.lower())
+    if len(words) != 1 or words[0] not in keys.EVAL | keys.TEST:
+        return ""
+    return "test" if words[0] in keys.TEST else "eval"
 
 
 def header(line: str) -> Table | None:
@@ -102,7 +125,10 @@ def header(line: str) -> Table | None:
     for separator in ("|", "│", "┃", "║", ","):
         if text.count(separator) >= 2:
             return _make(_cells(line, separator), separator)
-    return _make(_cells(text, ""), "")
+    found, wide = _make(_cells(text, ""), ""), _make(re.split(r"\s{2,}", text.strip()), "")
+    if found is None or (wide is not None and len(wide.names) < len(found.names)):
+        return wide if found is None else replace(found, wide=wide)
+    return found
 
 
 def _detection(rest: str) -> Table:
@@ -125,7 +151,7 @@ def _make(found: list[str], separator: str) -> Table | None:
     roles = []
     for cell in found:
         low = cell.strip().lower().replace(" ", "_")
-        role = _PLACES.get(low, "")
+        role = _PLACES.get(low, "") or ("step" if _COUNTED.match(low) else "")
         if (
             not role
             and names.canonical(cell) is not None
