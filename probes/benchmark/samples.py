@@ -12,7 +12,15 @@ from ..run import Event, Run, Setting
 
 
 def _first(run: Run) -> Event | None:
-    return next((e for e in run.events_of("worked-out") if e.data == FIRST), None)
+    return next((e for e in run.events_of("worked-out") if e.data.startswith(f"{FIRST}:")), None)
+
+
+def _one_sample(one: Event, other: Event) -> bool:
+    """Whether both labels are of one sample: where both count they are equal; a sample has one length."""
+    (_, size, mine), (_, length, theirs) = (e.data.split(":", 2) for e in (one, other))
+    pairs = zip(mine.split(","), theirs.split(","), strict=False)
+    counted = [a == b for a, b in pairs if "-100" not in (a, b)]
+    return sum(counted) >= 0.9 * len(counted) if counted else size == length
 
 
 @probe("benchmark")
@@ -25,6 +33,8 @@ def labels_masked_otherwise(view: View, apart: float) -> Finding:
     a, b = mine.value or 0.0, theirs.value or 0.0
     words = f"{mine.text}, in the benchmark {b:.0%}"
     where = (Place(mine.file, mine.line), Place(theirs.file, theirs.line, side="benchmark"))
+    if not _one_sample(mine, theirs):
+        return unknown(f"{words}; but these are two samples")
     if abs(a - b) >= apart:
         return present(words, value=a, threshold=b, where=where)
     return absent(words, value=a, where=where)
@@ -54,18 +64,34 @@ def _steps(run: Run) -> dict[str, dict[str, Setting]]:
     return found
 
 
+# reading, packing and formatting change no values; makers of devices have names of their own for a step
+_NO_CHANGE = re.compile(r"^(?:Load|Read|Pack|Collect|Keep|Default)\w*$|Format\w*$")
+_MAKERS = re.compile(r"(?i)npu|gpu|cuda|ascend|fused|fast")
+_ELSEWHERE = re.compile(r"(?i)^(?:normali[sz]e|pad|totensor)")
+
+
+def _plain(steps: dict[str, Setting], moved: bool) -> dict[str, str]:
+    """The steps that change values: their plain names, and what they are called here."""
+    kept = (n for n in steps if not _NO_CHANGE.search(n) and not (moved and _ELSEWHERE.search(n)))
+    return {_MAKERS.sub("", n).lower(): n for n in kept}
+
+
 def _left_out(view: View) -> Iterator[tuple[str, str, Setting, bool]]:
     """(pipeline, step, setting, whether it stands here) of steps that one side alone has."""
     if view.benchmark is None:
         return
     mine, theirs = _steps(view.run), _steps(view.benchmark)
+    both = (*view.run.raw_settings, *view.benchmark.raw_settings)
+    moved = any("data_preprocessor" in s.key for s in both)  # it normalises and pads instead
     for path in mine.keys() & theirs.keys():
         if not mine[path].keys() & theirs[path].keys():
             continue  # the words of another library
-        for name in theirs[path].keys() - mine[path].keys():
-            yield path, name, theirs[path][name], False
-        for name in mine[path].keys() - theirs[path].keys():
-            yield path, name, mine[path][name], True
+        here, there = _plain(mine[path], moved), _plain(theirs[path], moved)
+        for plain in here.keys() ^ there.keys():
+            if plain in there:
+                yield path, there[plain], theirs[path][there[plain]], False
+            else:
+                yield path, here[plain], mine[path][here[plain]], True
 
 
 @probe("benchmark")

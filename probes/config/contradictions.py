@@ -73,31 +73,47 @@ def held_out_file_of_training(view: View) -> Finding:
 
 _DICTIONARY = re.compile(
     r"(?i)(?:^|_)(?:char\w*_dict(?:_path|_file)?|dict_path|dict_file|vocab_(?:file|path)|label_map(?:_path|_file)?"
-    r"|classes_(?:file|path)|names_file|alphabet(?:_file)?)$"
+    r"|alphabet(?:_file)?)$"
 )
+# blocks that are one job at another time: training, evaluation, coding and decoding
+_PHASE = re.compile(
+    r"(?i)^(?:train\w*|val\w*|eval\w*|test\w*|infer\w*|predict\w*|deploy\w*|(?:pre|post)(?:_?process\w*)?|global|common"
+    r"|process\w*|(?:data)?loader|dataset|data|transforms?|pipeline|encode|decode|input|reader|config|metric|loss)$"
+)
+_CLASS = re.compile(r"[A-Z]\w*?[a-z]\w*?[A-Z]")
 _TEXT = re.compile(r"[^\s:]+\.(?:txt|json|ya?ml|names|dict|vocab|model|csv|tsv)$", re.I)
 
 
 @probe()
 def dictionaries_disagree(view: View) -> Finding:
     """One configuration names two files for one dictionary of classes, characters or words."""
-    named: dict[tuple[str, str], dict[str, Setting]] = {}
+    named: dict[tuple[str, str, str], dict[str, Setting]] = {}
     for setting in view.run.raw_settings:
         leaf = names.last_part(setting.key)
         if isinstance(setting.value, str) and _DICTIONARY.search(leaf) and _TEXT.match(setting.value):
-            by_name = named.setdefault((setting.file, leaf), {})
+            by_name = named.setdefault((setting.file, leaf, _read_for(setting)), {})
             by_name.setdefault(setting.value.replace("\\", "/").rpartition("/")[2], setting)
     if not named:
         return unknown("no configuration names a dictionary of classes, characters or words")
-    for (_, leaf), found in named.items():
-        if len(found) > 1 and not re.search(r"(?i)src|source|tgt|target", leaf):
-            one, other = list(found.values())[:2]
+    for found in named.values():
+        one, other = (*found.values(), None, None)[:2]
+        if one is not None and other is not None and _phases(one) != _phases(other):
             return present(
                 f"{one.key} is {one.value}, and {other.key} is {other.value}",
                 value=other.value,
                 where=(Place(other.file, other.line), Place(one.file, one.line)),
             )
     return absent("every dictionary has one file")
+
+
+def _read_for(setting: Setting) -> str:
+    """What a dictionary is of, by the blocks that are no phase: those of two languages or tasks differ."""
+    above = re.split(r"[.\[\]]+", setting.key)[:-1]
+    return ".".join(p for p in above if not (_PHASE.match(p) or p.isdigit() or _CLASS.match(p)))
+
+
+def _phases(setting: Setting) -> set[str]:
+    return {p for p in re.split(r"[.\[\]]+", setting.key)[:-1] if _PHASE.match(p) or _CLASS.match(p)}
 
 
 def _of_training(value: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from ...engine.model import Place, State
 from .. import settings as names
@@ -112,7 +113,7 @@ def _families(text: str) -> set[str]:
 
 
 # the second and the third generation have other vocabularies
-_LLAMA = re.compile(r"llama[-_ ]?([23])(?!\d)")
+_LLAMA = re.compile(r"llama[-_ ]?([23])(?!\d|(?:\.\d+)?b(?![a-z]))")  # "llama-3b" tells a size
 _NAMES_TOKENIZER = re.compile(
     r"(?:^|\.)tokenizer(?:_name|_path|_config|_name_or_path|\.path|\._component_|\.type)?$"
 )
@@ -125,8 +126,15 @@ def tokenizer_of_another_model(view: View) -> Finding:
     tokenizer = [s for s in settings if _NAMES_TOKENIZER.search(s.key)]
     model = [s for s in settings if _NAMES_WEIGHTS.search(s.key) and s not in tokenizer]
     same: Finding | None = None
+    if "pretrained" in view.run.settings and not view.run.settings["pretrained"].value:
+        return unknown("the model starts from scratch, with any tokenizer")
     for mine in tokenizer:
-        for theirs in model:
+        near = [s for s in model if _LLAMA.search(str(s.value).lower())]
+        deepest = max((_together(mine, s) for s in near), default=0)
+        near = [s for s in near if _together(mine, s) == deepest]  # a reward model has one of its own
+        if len({frozenset(_LLAMA.findall(str(s.value).lower())) for s in near}) > 1:
+            continue
+        for theirs in near:
             words = f"{mine.key} = {mine.value}, and {theirs.key} = {theirs.value}"
             where = (Place(mine.file, mine.line), Place(theirs.file, theirs.line))
             a, b = (set(_LLAMA.findall(str(s.value).lower())) for s in (mine, theirs))
@@ -136,9 +144,20 @@ def tokenizer_of_another_model(view: View) -> Finding:
     return same or unknown("tokenizer and model are not both called after a family of models")
 
 
+def _together(one: Setting, other: Setting) -> int:
+    """How many blocks two settings have in common."""
+    above = [s.key.split(".")[:-1] for s in (one, other)]
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*above, strict=False)))
+
+
 _NAMES_WEIGHTS = re.compile(
     r"(?:^|\.)(?:model_name_or_path|pretrained_model_name_or_path|base_model|model_id|model|model_path"
     r"|checkpoint_dir|model\._component_)$"
+)
+
+
+_NOTHING = re.compile(
+    r"(?i)back_?ground|(?<![a-z])(?:bg|none|void|nothing|ignored?|negative|other)(?![a-z])|unlabell?ed"
 )
 
 
@@ -148,10 +167,16 @@ def label_ids_from_zero(view: View) -> Finding:
 
     So it is in the maps (`label_map.pbtxt`) of TensorFlow's Object Detection API.
     """
+    named = {
+        str(s.value).rpartition("/")[2]
+        for s in view.run.raw_settings
+        if s.key.endswith("label_map_path") and isinstance(s.value, str)
+    }
     ids = {
         number: s
         for s in view.run.raw_settings
         if re.fullmatch(r"item(?:\.\d+)?\.id", s.key)
+        if (name := s.file.rpartition("/")[2]) in named or re.search(r"map\w*\.pbtxt$", name)
         if (number := names.number(s.value)) is not None
     }
     if not ids:
@@ -160,8 +185,8 @@ def label_ids_from_zero(view: View) -> Finding:
     words = f"the ids of {least.file} go from {min(ids):g} to {max(ids):g}"
     background = any(
         s.file == least.file
-        and s.key == least.key[: -len("id")] + "name"
-        and "background" in str(s.value).lower()
+        and s.key in (f"{least.key.removesuffix('id')}name", f"{least.key.removesuffix('id')}display_name")
+        and _NOTHING.search(str(s.value))
         for s in view.run.raw_settings
     )
     where = (Place(least.file, least.line),)

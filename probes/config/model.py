@@ -154,6 +154,11 @@ def random_on_little(view: View, samples: float) -> Finding:
     if said is None:
         return unknown("no log says that the weights are random")
     where = (Place(said.file, said.line),)
+    tower = next(
+        (s for s in view.run.raw_settings if s.key.endswith("pretrained_image") and s.value is True), None
+    )
+    if tower is not None or view.run.events_of("resume") or "resume_from" in view.run.settings:
+        return unknown("trained weights are loaded afterwards, or a part of the model has some", where=where)
     if known is None:
         return unknown("the number of training samples is not recorded", where=where)
     words = f"the log says: {said.text}; there are {known:,.0f} training samples"

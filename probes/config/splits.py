@@ -132,8 +132,10 @@ def files_processed_differently(view: View) -> Finding:
         one, other = next(iter(mine.values())).file, next(iter(theirs.values())).file
         if not alone and one.rpartition("/")[0] != other.rpartition("/")[0]:
             continue
-        models = [str(f["model"].value).lower() for f in (mine, theirs) if "model" in f]
-        if len(set(models)) > 1:
+        if any(
+            len({named[kind] for named in map(_names, (mine, theirs)) if kind in named}) > 1
+            for kind in _KINDS
+        ):
             continue
         for leaf in sorted(mine.keys() & theirs.keys()):
             if not _FILE_ALIKE.search(leaf):
@@ -141,6 +143,8 @@ def files_processed_differently(view: View) -> Finding:
             a, b = mine[leaf], theirs[leaf]
             if _means_the_same(a.value, b.value):
                 equal.add(leaf)
+                continue
+            if _of_other_things(leaf, mine, theirs):
                 continue
             return present(
                 f"{leaf} = {a.value} in {one}, and {b.value} in {other}",
@@ -151,6 +155,42 @@ def files_processed_differently(view: View) -> Finding:
     if equal:
         return absent(f"{', '.join(sorted(equal))}: the same in the files of training and of evaluation")
     return unknown("no file of training and one of evaluation tell how inputs are processed")
+
+
+_KINDS = {
+    "model": re.compile(
+        r"(?:^|\.)(?:model|network|net|arch|architecture|backbone)(?:\.(?:name|type|arch))?$"
+    ),
+    "data": re.compile(r"(?:^|\.)(?:data|dataset|data_name|dataset_name)(?:\.(?:name|type))?$"),
+}
+_SIDE_WORDS = re.compile(
+    r"(?i)[\s_.-]*(?:train(?:ing)?|valid(?:ation)?|val|eval|test|infer(?:ence)?)(?![a-z])"
+)
+_INPUTS = re.compile(r"(?i)norm|process|transform|pixel|image|img|input|data|augment|^$")
+_STATISTICS = frozenset(("count", "min", "max", "median", "n", "num_samples"))
+
+
+def _names(settings: dict[str, Setting]) -> dict[str, str]:
+    """What model and what data a file names; a path tells neither."""
+    found: dict[str, str] = {}
+    for setting in settings.values():
+        for kind, pattern in _KINDS.items():
+            if isinstance(setting.value, str) and "/" not in setting.value and pattern.search(setting.key):
+                found.setdefault(kind, _SIDE_WORDS.sub("", setting.value.lower()))
+    return found
+
+
+def _of_other_things(leaf: str, mine: dict[str, Setting], theirs: dict[str, Setting]) -> bool:
+    """A mean or deviation of something else than inputs, or the template of a benchmark with examples."""
+    a, b = mine[leaf], theirs[leaf]
+    if leaf not in ("mean", "std"):
+        return re.fullmatch(r"(?i)few_?shot", str(b.value)) is not None
+    above = [(parts_of(s.key)[:-1] or [""])[-1] for s in (a, b)]
+    told = [s for s in (*mine.values(), *theirs.values()) if parts_of(s.key)[-1:][0] in _STATISTICS]
+    beside = any(
+        s.key.rpartition(".")[0] in (a.key.rpartition(".")[0], b.key.rpartition(".")[0]) for s in told
+    )
+    return beside or not all(map(_INPUTS.search, above))
 
 
 _GREY = 255.0

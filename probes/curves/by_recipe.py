@@ -13,6 +13,7 @@ from ..config.precision import pure_bf16_weights
 from ..config.values import number_of, value_of
 from ..registry import Finding, View, absent, place, present, unknown
 from ..run import Run
+from ..settings import number
 from . import situation
 from .judging import probe, see
 from .metrics import finite
@@ -168,6 +169,8 @@ def stands_in_bf16(view: View, rate: float = 5e-5, fall: float = 0.02) -> Findin
     return absent(words, series=(curve.name,))
 
 
+MOST_DEPTH = 8
+FEW_SPLITS = 4  # levels; a deeper tree asks many columns
 _BOOSTS = frozenset(
     {"num_boost_round", "n_estimators", "num_leaves", "eta", "colsample_bytree", "boosting_type"}
 )
@@ -187,6 +190,18 @@ def solved_by_one_tree(view: View, level: float = 0.995) -> Finding:
         return unknown("nothing tells that trees are boosted, or too few rounds are logged")
     if float(series.steps[0]) > 1 or situation.resumed_itself(run):
         return unknown("the first round is not logged")
+    told = {s.key.rpartition(".")[2]: s.value for s in run.raw_settings}
+    if (number(told.get("num_parallel_tree")) or 1) > 1 or told.get(
+        "boosting_type", told.get("boosting")
+    ) == "rf":
+        return unknown("each round makes a forest")
+    if any(told.get(key) for key in ("xgb_model", "init_model", "input_model")):
+        return unknown("the rounds go on from trees that were there")
+    depth, leaves = (number(told.get(key)) or 0 for key in ("max_depth", "num_leaves"))
+    if depth > MOST_DEPTH or leaves > 2**MOST_DEPTH:
+        return unknown("a tree as deep as these may rank rows by itself")
+    if depth > FEW_SPLITS or not depth:
+        level = max(level, 0.999)
     first = float(series.values[0])
     words = f"{series.raw} is {first:.5g} after the first tree"
     seen: dict[str, Any] = {"value": first, "threshold": level, "series": (series.name,)}

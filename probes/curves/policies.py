@@ -332,6 +332,9 @@ def rewards_never_differ(view: View, share: float = 0.9, points: int = 10) -> Fi
     return absent(words, series=(series.name,), **seen)
 
 
+RISES = 4.0  # times the scatter of so few returns as evaluations have
+
+
 @probe("train/reward", "eval/reward")
 def eval_return_apart(view: View, share: float = 0.2, points: int = 8) -> Finding:
     """The return of training rises clearly, and the policy's return in evaluation stays where that began.
@@ -351,6 +354,10 @@ def eval_return_apart(view: View, share: float = 0.2, points: int = 8) -> Findin
     words = f"{train.name} goes from {first:.4g} to {last:.4g}, {held.name} from {begun:.4g} to {end:.4g}"
     seen: dict[str, Any] = {"value": round(came, 3), "threshold": share, "series": (train.name, held.name)}
     seen |= {"where": (place(held, len(held) - 1),)}
+    if gain(theirs) > RISES and end > begun:
+        return absent(f"{words}: it rises by its own measure", **seen)
+    if float(np.min(theirs)) >= 0 and float(np.max(theirs)) <= 1 and last > 5:
+        return unknown(f"{words}: a share of successes beside a sum of rewards")
     return (
         present(words, **seen)
         if came <= share and end - begun <= share * (last - first)

@@ -177,7 +177,7 @@ def falling_at_end(
 
 
 @probe("train/loss", "eval/loss")
-def few_epochs_still_falling(view: View, points: int = 3, most: int = 6, fall: float = 0.15) -> Finding:
+def few_epochs_still_falling(view: View, points: int = 3, most: int = 6, fall: float = 0.2) -> Finding:
     """Of few epochs each brings both losses down by `fall` of what the one before left, the last one too.
 
     A fine-tuning of few epochs has most of its fall in the first, and an evaluation that stands by the last.
@@ -192,8 +192,6 @@ def few_epochs_still_falling(view: View, points: int = 3, most: int = 6, fall: f
         if float(np.min(values)) <= 0:
             return unknown(f"{name} is not above zero")
         both.append(1 - values[1:] / values[:-1])
-    if situation.objective(run):
-        return unknown(str(situation.objective(run)))
     least = float(min(np.min(b) for b in both))
     words = f"each of {len(both[0])} epochs after the first brings both losses down by {least:.0%} or more"
     held = run.series["eval/loss"]
@@ -202,9 +200,18 @@ def few_epochs_still_falling(view: View, points: int = 3, most: int = 6, fall: f
         "threshold": fall,
         "series": ("train/loss", "eval/loss"),
     }
-    if least >= fall and float(held.values[-1]) > 0.05:
-        return present(words, where=(place(held, len(held) - 1),), **seen)
-    return absent(f"the smallest step down of an epoch is {least:.0%}", **seen)
+    if least < fall or float(held.values[-1]) <= 0.05:
+        return absent(f"the smallest step down of an epoch is {least:.0%}", **seen)
+    share, judged = situation.planned_share(run, run.series["train/loss"]), situation.quality(run)
+    for reason in (
+        situation.objective(run),
+        f"only {share:.0%} of the planned run was seen" if share is not None and share < 0.9 else None,
+        "training was resumed" if run.events_of("resume") or "resume_from" in run.settings else None,
+        judged[1] if judged is not None and judged[0] == "good" else None,
+    ):
+        if reason:
+            return unknown(f"{words}, but {reason}")
+    return present(words, where=(place(held, len(held) - 1),), **seen)
 
 
 def _broken_off(run: Run, curve: Shape) -> str | None:

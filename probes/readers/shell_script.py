@@ -66,7 +66,9 @@ _TOGETHER = re.compile(r"(?i)rank|world[-_]size|hccl|nccl|dist[-_]")
 _SIZE = re.compile(r"^--world[-_]size(?:=\S*)?$")
 # what Slurm is asked for, where it also starts the processes
 _OF_SLURM = re.compile(r"^#SBATCH[ \t]+--(nodes|ntasks-per-node)[= \t]+(\d{1,4})[ \t]*$", re.MULTILINE)
-_STARTED_BY_SLURM = re.compile(r"^[ \t]*(?:\w+=\S+[ \t]+)*srun\b(?!.*--nproc|.*torchrun)", re.MULTILINE)
+_STARTED_BY_SLURM = re.compile(
+    r"^[ \t]*(?:\w+=\S+[ \t]+)*srun\b(?!.*--nproc|.*torchrun|.*\s(?:-n|--ntasks)[= ]*1\b)", re.MULTILINE
+)
 _STARTS_FROM = "--pretrained_model_name_or_path"  # of diffusers, often given by a variable of the shell
 _UNNAMED = "a variable of the shell"
 _LAUNCHER_FLAGS = frozenset({"-m", "-u", "-c", "-e", "-x", "-o"})

@@ -77,7 +77,8 @@ def none_counted(data: bytes, file: str, rank: int | None) -> tuple[Event, ...]:
     return (Event("worked-out", file, line, rank=rank, text=text, data="steps-without-labels"),)
 
 
-FIRST = "first-labels"
+FIRST = "first-labels"  # with their number and the labels themselves behind it
+COMPARED = 512
 
 
 def first_sample(data: bytes, file: str, rank: int | None) -> tuple[Event, ...]:
@@ -92,7 +93,8 @@ def first_sample(data: bytes, file: str, rank: int | None) -> tuple[Event, ...]:
             continue  # classes, and no tokens
         text = f"of the {len(values)} labels that are printed, {share:.0%} are -100"
         line = head.count(b"\n", 0, labels.start(1)) + 1
-        return (Event("worked-out", file, line, None, share, rank, text, FIRST),)
+        told = b",".join(values[:COMPARED]).decode()
+        return (Event("worked-out", file, line, None, share, rank, text, f"{FIRST}:{len(values)}:{told}"),)
     return ()
 
 

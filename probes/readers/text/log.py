@@ -258,9 +258,8 @@ class Log:
                 self._set("embedding_rows_resized", rows, number, arguments.BANNER)
             if (size := sizes.documents(text)) is not None and self.rows.first_line is None:
                 self._set("dataset_version", size, number, arguments.BANNER)
-            if not any(
-                key.startswith("class_counts.") for key, _ in self.settings
-            ):  # said twice, counted once
+            told = any(key.startswith("class_counts.") for key, _ in self.settings)
+            if not told and self.rows.first_line is None:  # behind rows: of batches, or said once more
                 for name, samples in sizes.classes(whole):
                     self._set(f"class_counts.{name}", samples, number, arguments.BANNER)
         sizes.epochs(text, self.facts)

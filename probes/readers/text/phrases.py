@@ -40,6 +40,11 @@ _NAN = r"(?:nan|inf|-inf|non-?finite|infinite|not finite)(?: or (?:nan|inf))?"
 _TENSORS = r"(?:grad\w*|gradient norm|total norm|weights?|parameters?|activations?|outputs?|logits|inputs?)"
 _PARTS = r"\b(?:driver|firmware|cann|hdk|toolkit|torch[_-]npu|ascend\b.{0,40}\bpackage|cuda runtime)\b"
 _SAMPLES = r"(?:image|sample|label|annotation|audio|video|record|file|row|line)s?\b"
+# state, settings and what is kept for speed are no samples
+_OF_DATA = (
+    r"^(?!.*(?<![a-z])(?:checkpoints?|ckpts?|configs?|configuration|resum\w*|cached?|optimi[sz]er"
+    r"|overrides?|\w+\.ya?ml)(?![a-z]))(?:.*?)"
+)
 _GONE = r"(?:no such file|does not exist|filenotfounderror|errno 2\b|moov atom not found)"
 
 _SCALING = (
@@ -216,7 +221,7 @@ _STARTS = (
         r"(?:(?:step|iteration|iter|global_step|checkpoint)[ :=_-]{0,3}(?P<step5>\d+)|$)",
         r"(?:^|\W)resume from (?!scratch\b|None\b)\S.{0,200}?\b"
         r"(?:global_step|step|iteration|iter)[ :=_-]{0,3}(?P<step8>\d+)",
-        r"(?:^|\W)=> (?:loaded|loading) checkpoint (?:'.{1,200}?' )?\(epoch (?P<epoch2>\d+)",
+        r"(?:^|\W)=> (?:loaded|loading|resuming) checkpoint (?:'.{1,200}?' )?\(epoch (?P<epoch2>\d+)",
         r"(?:Loaded|Loading|Restored|Restoring) (?:(?:training|trainer|optimizer) state|model and optimizer)"
         r" from (?!None)\S",
         r"load(?:ing)? resume context from checkpoint",
@@ -327,8 +332,8 @@ _WARNINGS = (
         rf"(?:failed|unable) to (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",
         rf"could not (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",
         # "[Errno 2] No such file or directory: '/data/17.mp4', skip this sample"
-        rf"{_GONE}.{{0,300}}\bskip(?:ped|ping|s)?\b.{{0,20}}(?:{_SAMPLES}|data\b|it\b|$)",
-        rf"\bskip(?:ped|ping|s)? (?:this |the |a )?(?:data|{_SAMPLES}).{{0,200}}{_GONE}",
+        rf"{_OF_DATA}{_GONE}.{{0,300}}\bskip(?:ped|ping|s)?\b.{{0,20}}(?:{_SAMPLES}|data\b|it\b|$)",
+        rf"{_OF_DATA}\bskip(?:ped|ping|s)? (?:this |the |a )?(?:data|{_SAMPLES}).{{0,200}}{_GONE}",
         r"\bno (?:caption|label|annotation|mask)s? (?:files? )?(?:were |was )?found for [1-9]\d* images",
     ),
     _rule(

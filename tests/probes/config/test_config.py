@@ -39,6 +39,7 @@ def spacy(**scores: float) -> dict[str, Any]:
     return {"labels.ner": ["PERSON"], **{f"performance.ents_per_type.{n}.f": f for n, f in scores.items()}}
 
 
+MAP = {"label_map_path": "d/config.yaml"}  # the very file that the settings are of
 # symptom, state, raw settings, and what else the run has
 TEXT_ORDER = {f"class_to_idx.{name}": n for n, name in enumerate(sorted(map(str, range(12))))}
 CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
@@ -75,6 +76,21 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("dictionaries-disagree", "absent", {"train.vocab_file": "u/en.txt", "eval.vocab_file": "v/en.txt"}, {}),
     ("dictionaries-disagree", "unknown", {"lr": 0.1}, {}),
+    # of two languages, encoders, tasks or data sets
+    (
+        "dictionaries-disagree",
+        "absent",
+        {"data.src.vocab_file": "de.txt", "data.trg.vocab_file": "en.txt"},
+        {},
+    ),
+    ("dictionaries-disagree", "absent", {"asr.vocab_file": "units.txt", "lm.vocab_file": "words.txt"}, {}),
+    ("dictionaries-disagree", "absent", {"tasks.0.label_map": "a.json", "tasks.1.label_map": "b.json"}, {}),
+    (
+        "dictionaries-disagree",
+        "absent",
+        {"encoder.vocab_file": "a.model", "decoder.vocab_file": "b.model"},
+        {},
+    ),
     (
         "stopping-turned-round",
         "present",
@@ -151,10 +167,26 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {},
     ),
     ("tokenizer-of-another-model", "unknown", {"tokenizer": "/m/Llama-2-7b", "model": "qwen"}, {}),
+    # a reward model or a teacher is of its own kind; "3b" is a size; a new model is free
+    (
+        "tokenizer-of-another-model",
+        "absent",
+        {"actor.model": "Llama-3-8B", "actor.tokenizer": "Llama-3-8B", "reward.model": "RM-llama-2-13b"},
+        {},
+    ),
+    ("tokenizer-of-another-model", "unknown", {"tokenizer": "Llama-2-7b", "model": "my-llama-3b"}, {}),
+    (
+        "tokenizer-of-another-model",
+        "unknown",
+        {"tokenizer": "Llama-3-8B", "model": "llama2-1b", "pretrained": False},
+        {},
+    ),
     ("tokenizer-of-another-model", "unknown", {"tokenizer": "/m/CodeLlama-34b", "model": "llama-30b"}, {}),
-    ("label-ids-from-zero", "present", {"item.id": 0, "item.name": "cat", "item.1.id": 1}, {}),
-    ("label-ids-from-zero", "absent", {"item.id": 1, "item.name": "cat", "item.1.id": 2}, {}),
-    ("label-ids-from-zero", "absent", {"item.id": 0, "item.name": "background", "item.1.id": 1}, {}),
+    ("label-ids-from-zero", "present", MAP | {"item.id": 0, "item.name": "cat", "item.1.id": 1}, {}),
+    ("label-ids-from-zero", "absent", MAP | {"item.id": 1, "item.name": "cat", "item.1.id": 2}, {}),
+    ("label-ids-from-zero", "absent", MAP | {"item.id": 0, "item.name": "background", "item.1.id": 1}, {}),
+    ("label-ids-from-zero", "absent", MAP | {"item.id": 0, "item.display_name": "unlabeled"}, {}),
+    ("label-ids-from-zero", "unknown", {"item.id": 0, "item.name": "milk", "item.1.id": 1}, {}),
     ("label-ids-from-zero", "unknown", {"item": "cat", "id": 0}, {}),
     ("batch-size-tiny", "present", {"batch_type": "word", "batch_size": 64}, {}),
     ("batch-size-tiny", "absent", {"batch_type": "tokens", "batch_size": 4096}, {}),

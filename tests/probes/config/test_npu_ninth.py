@@ -66,6 +66,8 @@ def test_labels_beyond_the_classes(tmp_path: Path, line: str, state: str) -> Non
         ("the error is [Errno 2] No such file or directory: '/d/17.mp4', skip this sample", "present"),
         ("Skipping sample 17: FileNotFoundError: /d/17.wav", "present"),
         ("latest does not exist, skip loading the optimizer", "unknown"),
+        ("checkpoint /out/last.ckpt does not exist, skip resume", "unknown"),
+        ("No such file or directory: local_config.yaml, skipping it", "unknown"),
     ],
 )
 def test_samples_that_are_skipped(tmp_path: Path, line: str, state: str) -> None:
@@ -123,6 +125,8 @@ def pipeline(*steps: str) -> str:
         (["ToTensor", "Crop"], ["ToTensor", "Crop"], "absent"),
         (["ToTensor"], [], "unknown"),
         (["ToTensor"], ["to_image"], "absent"),  # the words of another library
+        (["NPUResize", "Flip"], ["Resize", "Flip"], "absent"),  # a device's own of the same step
+        (["Resize", "Flip", "PackDetInputs"], ["Resize", "Flip", "Collect"], "absent"),  # packing
     ],
 )
 def test_steps_of_a_pipeline(tmp_path: Path, mine: list[str], theirs: list[str], state: str) -> None:
@@ -140,6 +144,7 @@ PROMPT, ANSWER = [151644, 872, 198, 108386, 151645], [104198, 31838, 102661, 997
         (PROMPT + ANSWER, [-100] * 5 + ANSWER, "present"),
         ([-100] * 5 + ANSWER, [-100] * 5 + ANSWER, "absent"),
         ([-100] * 5 + ANSWER, None, "unknown"),
+        ([-100] * 2 + ANSWER[::-1] * 2, [-100] * 7 + ANSWER, "unknown"),  # of another sample
     ],
 )
 def test_labels_that_are_printed(
@@ -298,6 +303,56 @@ def test_files_of_training_and_evaluation(tmp_path: Path, name: str, mean: str, 
         f"{name}.yaml": f"model: resnet50\nmean: {mean}\nbatch_size: 8\n",
     }
     assert found(tmp_path, "script-splits-processed-differently", files) == state
+
+
+FEWSHOT = {
+    "train_lora.yaml": "model: llama\nstage: sft\ntemplate: llama3\n",
+    "eval_mmlu.yaml": "model: llama\ntask: mmlu_test\ntemplate: fewshot\n",
+}
+OWN = "model: vit\n{}:\n  std: {}\n"
+COUNTED = '{{"count": {}, "mean": {}, "std": 1.9, "min": 1, "max": 5}}'
+FOR = "data: {}\nmodel:\n  name: {}\nnormalize:\n  mean: [{}, 0.5, 0.4]\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        FEWSHOT,
+        {"train.yaml": OWN.format("init", 0.02), "eval.yaml": OWN.format("noise", 0.1)},
+        {"train_stats.json": COUNTED.format(9, 3.4), "test_stats.json": COUNTED.format(5, 3.3)},
+        {"train_a.yaml": FOR.format("cifar", "vit", 0.4), "test_b.yaml": FOR.format("cifar", "clip", 0.3)},
+        {"train.yaml": FOR.format("cifar", "vit", 0.4), "eval_ood.yaml": FOR.format("svhn", "vit", 0.3)},
+    ],
+)
+def test_files_of_other_things(tmp_path: Path, files: dict[str, str]) -> None:
+    """Examples for a benchmark, other figures called so, other models, other data."""
+    assert found(tmp_path, "script-splits-processed-differently", files) != "present"
+    same = {"train.yaml": FOR.format("c_train", "vit", 0.4), "eval.yaml": FOR.format("c_test", "vit", 0.3)}
+    assert found(tmp_path / "b", "script-splits-processed-differently", same) == "present"
+
+
+def test_classes_of_a_batch_are_not_those_of_the_data(tmp_path: Path) -> None:
+    """Printed with each step they are as few as a batch holds."""
+    text = "".join(f"step {i} loss {2 + 9 / i:.4f}\nclass counts: [14, 2]\n" for i in range(1, 41))
+    assert found(tmp_path, "train-samples-few", {"train.log": text}) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("more", "state"), [("", "present"), ("=> resuming checkpoint 'a.pt' (epoch 3)\n", "unknown")]
+)
+def test_random_weights_that_are_replaced(tmp_path: Path, more: str, state: str) -> None:
+    """open_clip says first that the model is random, and loads what it resumes from afterwards."""
+    said = "WARNING | No pretrained weights loaded for model 'RN50'. Model initialized randomly.\n"
+    text = f"{said}train_num_samples: 60000\n{more}{ROWS}"
+    assert found(tmp_path, "random-weights-on-little", {"train.log": text}) == state
+
+
+@pytest.mark.parametrize(("start", "state"), [("srun python", "present"), ("srun -n 1 python", "unknown")])
+def test_cores_that_are_asked_for_as_tasks(tmp_path: Path, start: str, state: str) -> None:
+    """Who starts one task of eight has asked for the cores of eight."""
+    job = f"#!/bin/bash\n#SBATCH --ntasks-per-node=8\n{start} train.py --lr 0.1\n"
+    log = "Training with a single process on 1 GPU.\n" + ROWS
+    assert found(tmp_path, "trains-alone", {"job.sbatch": job, "slurm-7.out": log}) == state
 
 
 @pytest.mark.parametrize(("since", "state"), [(2000, "present"), (0, "unknown")])

@@ -400,18 +400,28 @@ def test_one_tree_that_knows_the_answer() -> None:
     assert found(0.999, boosted) == "present"
     assert found(0.82, boosted) == "absent"
     assert found(0.999, {"learning_rate": 0.1}) == "unknown"
+    # forests, deep trees and those that go on rank much by themselves
+    assert found(0.996, boosted | {"max_depth": 3}) == "present"
+    assert found(0.996, boosted | {"max_depth": 6}) == "absent"
+    assert found(0.999, boosted | {"max_depth": 12}) == "unknown"
+    assert found(0.999, boosted | {"num_parallel_tree": 100}) == "unknown"
 
 
 def test_few_epochs_that_still_bring_much() -> None:
     """A fine-tuning whose evaluation stands by its last epoch is done; many epochs are not judged so."""
 
-    def found(train: list[float], held: list[float]) -> str:
-        both = [series("train/loss", train, unit="epoch"), series("eval/loss", held, unit="epoch")]
-        return zoo.read(run(both), "few-epochs-still-falling")["few-epochs-still-falling"].state.value
+    def found(train: list[float], held: list[float], *more: Series, **settings: float) -> str:
+        both = [series("train/loss", train, unit="epoch"), series("eval/loss", held, unit="epoch"), *more]
+        return zoo.read(run(both, settings), "few-epochs-still-falling")[
+            "few-epochs-still-falling"
+        ].state.value
 
     assert found([2.9, 1.7, 1.0, 0.7], [2.4, 1.2, 0.8, 0.6]) == "present"
     assert found([2.9, 1.7, 1.0, 0.7], [2.4, 1.2, 1.1, 1.1]) == "absent"
     assert found([2.9, 1.7], [2.4, 1.2]) == "unknown"
+    right = series("eval/accuracy", [0.81, 0.9, 0.93, 0.95], unit="epoch")
+    assert found([2.9, 1.7, 1.0, 0.7], [2.4, 1.2, 0.8, 0.6], right) == "unknown"
+    assert found([2.9, 1.7, 1.0, 0.7], [2.4, 1.2, 0.8, 0.6], epochs=90) == "unknown"  # it still trains
     assert found(list(zoo.decay(30)), list(zoo.decay(30))) == "unknown"
 
 

@@ -117,6 +117,7 @@ def scored(held: np.ndarray) -> Run:
         ("chosen-answers-lost", dpo(-20 * T, 12 * T), PAIRS),
         ("preferences-reversed", held_out(1 - HELD), held_out(HELD)),
         ("eval-return-apart", scored(FLAT), scored(RISING)),
+        ("eval-return-apart", scored(FLAT), scored(0.001 * RISING)),  # shares of successes
         ("preferences-by-heart", dpo(-T, 12 * np.ones(N), 1.0), PAIRS),
     ],
 )
