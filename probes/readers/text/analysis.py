@@ -27,7 +27,7 @@ _SPLIT = re.compile(
 _PREFIX_SPLIT = re.compile(r"\[(train|train_inner|valid|eval|test)\w*\]|\| (train|train_inner|valid|test) \|")
 # "loss at step 100: 2.3"
 _AT_STEP = re.compile(
-    r"([A-Za-z][\w ./-]{0,60}?)\s+(?:at|after|for|in|on|@)\s+(?:the )?(?:end of )?(?:the )?\w+\s*[#:]?\s*$"
+    r"([A-Za-z][\w @./-]{0,60}?)\s+(?:at|after|for|in|on|@)\s+(?:the )?(?:end of )?(?:the )?\w+\s*[#:]?\s*$"
 )
 _EPOCH_AND_BATCH = re.compile(rb"\[\s*\d+\s*,\s*\d+\s*\]\s*[A-Za-z]")  # PyTorch's tutorial
 _ESPNET = re.compile(rb"(?:^|\s)(?=\d+epoch(?::\w+:\d+-\d+batch| results): )")
@@ -517,8 +517,9 @@ class _Analysis:
         )
 
     def _is_ambiguous(self, metric: Metric) -> bool:
-        """`Val metrics: {'mAP': 0.2}` needs no step: a word of one meaning, and its data set is named."""
-        spelled = metric.raw == "mAP" and metric.split == "eval"
+        """`Val metrics: {'mAP': 0.2}` and a logger's `mAP: 76.1%` need no step."""
+        told = metric.split == "eval" or (metric.percent and bool(self.prefix.strip()))
+        spelled = metric.raw == "mAP" and told
         return not spelled and keys.is_ambiguous(metric.raw)
 
     def _places(self, step: tuple[int, int, StepKind] | None) -> bool:

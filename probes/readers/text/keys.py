@@ -84,6 +84,7 @@ _REJECT = _words(
     difference tolerance tol name version index bound limit avg_time class
     """
 )
+_OF_IDENTITIES = frozenset({"id_loss", "loss_id"})  # of trackers: which one it is
 _NOT_OF_A_CURVE = re.compile(r"\b(?:best|max|min|final|target|initial|previous|prev)")
 _EPOCH = _words("epoch ep ep. epoch_num epoch_id cur_epoch current_epoch epoch_idx trainer/epoch e")
 # The lower the number, the more it is the step that counts when a line names several.
@@ -245,7 +246,7 @@ def _rejected(key: str) -> bool:
     parts = [w for w in _PARTS.split(key.lower()) if w]
     if "cost" in parts and len(parts) > 1:
         return True  # batch_cost, reader_cost: seconds
-    if not any(p in _REJECT for p in parts):
+    if not any(p in _REJECT for p in parts) or key.lower().split()[-1] in _OF_IDENTITIES:
         return False
     found = canonical(key)
     known = found is not None and "/loss/" not in found

@@ -370,3 +370,37 @@ def test_what_is_no_row(tmp_path: Path, text: str) -> None:
     (tmp_path / "train.log").write_text("".join(f"step {i} train loss {falling(i):.4f}\n" for i in ROWS))
 
     assert set(open_run(tmp_path).series) == {"train/loss"}
+
+
+def test_a_ranking_at_a_step(tmp_path: Path) -> None:
+    text = "".join(
+        f"INFO     Training average loss at step {i * 100}: {falling(i):f}\nINFO     Valid HITS@10 at step {i * 100}: {rising(i):f}\n"
+        for i in ROWS
+    )
+
+    assert points(read(tmp_path, text), "eval/hit_rate")[0] == (100.0, pytest.approx(rising(1), abs=1e-5))
+
+
+def test_a_mean_of_precisions_in_percent(tmp_path: Path) -> None:
+    """A logger's line needs no step for it; prose that names one is no row."""
+    text = "".join(
+        f"2021-01-01 10:00:00,123 reid.train INFO: Epoch[{i}] Iteration[20/185] Loss: {falling(i):.3f}\n"
+        f"2021-01-01 10:00:00,123 reid.train INFO: mAP: {50 + i}.5%\n"
+        for i in ROWS
+    )
+
+    assert len(curve(read(tmp_path, text), "eval/map")) == 12
+    assert analyse(b"mAP: 76.1%") is None
+
+
+def test_the_loss_of_identities(tmp_path: Path) -> None:
+    """`id_loss` is a term; an id beside a loss is none."""
+    content = read(
+        tmp_path,
+        "".join(
+            f"epoch: {i} |loss {falling(i):.4f} | id_loss {falling(i, 6):.4f} | run id 7\n" for i in ROWS
+        ),
+    )
+
+    assert {"train/loss", "train/loss/id"} <= names(content)
+    assert all(7.0 not in s.values for s in content.series)
