@@ -148,7 +148,7 @@ def may_update(source: Script, around: Round) -> bool:
         name = last_name(node.func)
         if name in functions or name in CLEARS or name in _HANDS_ON or _is_schedule(source, node):
             continue
-        if node in source.optimizer_calls or name in _ASKS:
+        if node in source.optimizer_calls or name in _ASKS or source.is_scaler(node.func):
             continue
         given = all_arguments(node)
         if _MAY_UPDATE.search(name) and source.owner(node) not in ("", "pbar", "bar"):
