@@ -37,9 +37,18 @@ def scores_loop_of_training(source: Script) -> Finding | None:
             continue
         if _ASIDE.search(source.function_name(loop)) or any(map(_ASIDE.search, _named_by(loop, over))):
             continue
+        if _stored(source, loop):
+            continue
         if is_idle(source, over):
             return at(source, over, "what is evaluated is the training data, and the held-out data lie idle")
     return None
+
+
+def _stored(source: Script, loop: ast.For) -> bool:
+    """What is kept goes to a file, as the answers of a teacher do."""
+    kept = {unparse(c.func.value) for c in of(loop, ast.Call) if isinstance(c.func, ast.Attribute)}
+    saves = [c for c in source.calls if re.match(r"save|dump|to_(?:csv|parquet)", last_name(c.func))]
+    return any(kept & {unparse(n) for n in of(c, ast.Name)} for c in saves)
 
 
 def _in_evaluation(source: Script, loop: ast.For) -> bool:

@@ -16,6 +16,8 @@ from ..shared.sides import literal
 _LABELS = re.compile(r"(?i)(?:^|[._\['])labels?(?:_ids)?(?:$|['\]])")
 _TOKEN = re.compile(r"(?i)(?:pad|eos|unk)_token_id$")
 _OWN_LOSS = re.compile(r"ignore_index|loss_mask|loss_weights")
+# the token is replaced afterwards, by the script or by the collator that makes labels itself
+_REPLACED = re.compile(r"(?:pad|eos|unk)_token_id[^\n]{0,40}[=,]\s*-100|DataCollatorForLanguageModeling")
 
 
 def prompt_counts(source: Script) -> Finding | None:
@@ -37,7 +39,7 @@ def prompt_counts(source: Script) -> Finding | None:
             and isinstance(value.left, ast.List)
         ):
             value = value.left.elts[0] if value.left.elts else value
-        if _counts(source, value):
+        if _counts(source, value) and not (_TOKEN.search(unparse(value)) and _REPLACED.search(source.code)):
             return at(
                 source, value, "the prompt gets a token as its label, and the model leaves out -100 alone"
             )
@@ -48,7 +50,11 @@ def prompt_counts(source: Script) -> Finding | None:
         function = source.function_around(choice) or source.tree
         if "word" not in unparse(test.left) or not re.search(r"(?i)label", unparse(function)):
             continue
-        special = choice.body if isinstance(test.ops[0], ast.Is) else choice.orelse
+        special, word = choice.body, choice.orelse
+        if not isinstance(test.ops[0], ast.Is):
+            special, word = word, special
+        if isinstance(word, ast.Constant):
+            continue  # a mask
         if _counts(source, special):
             return at(
                 source, special, "special tokens get a class for a label, and the model leaves out -100 alone"
@@ -81,15 +87,25 @@ def template_not_in_text(source: Script) -> Finding | None:
             continue
         own = {id(v) for v in flow(source).values(asked, 4)} if asked is not None else set()
         texts = [n for n in source.of(ast.Constant) if isinstance(n.value, str) and id(n) not in own]
+        texts = [n for n in texts if _is_text(source, n)]
         sign = re.match(r"\W+", told.strip())
+        if source.named("apply_chat_template"):
+            continue
         written = [str(n.value) for n in texts if sign is not None and sign[0].strip() in str(n.value)]
         if not written or sign is None or not sign[0].strip():
             continue
         if any(told.strip() in t for t in written):
             return ok(source, call, "the template stands in the texts")
+        if any(t.rstrip().endswith(sign[0].strip()) for t in written):
+            continue  # `f"### {role}:"`
         why = f"no text of the script holds {told.strip()!r}: no answer is learnt from"
         return at(source, asked or call, why)
     return None
+
+
+def _is_text(source: Script, node: ast.Constant) -> bool:
+    """What samples are made of: with a place for a value, or several lines; no name of a token."""
+    return isinstance(source.parents.get(node), ast.JoinedStr) or bool(re.search(r"[{\n]", str(node.value)))
 
 
 def adapters_for_inference(source: Script) -> Finding | None:
@@ -99,6 +115,7 @@ def adapters_for_inference(source: Script) -> Finding | None:
         if not last_name(call.func).endswith("Config") or not isinstance(flag, ast.Constant):
             continue
         if flag.value is True and "peft" in source.text and source.named("train", "fit", "backward"):
-            if source.named("get_peft_model"):
+            wrapped = [argument(c, "peft_config", position=1) for c in source.named("get_peft_model")]
+            if any(call in flow(source).values(w, 4) for w in wrapped if w is not None):
                 return at(source, flag, "adapters that are made for inference have no gradients")
     return None

@@ -359,7 +359,7 @@ _DATA_SETS = re.compile(
 
 def _no_share_at_all(source: Script) -> Finding | None:
     """Data-parallel processes, and neither a shard nor a sampler nor a rank anywhere near the data."""
-    if source.loose or re.search(r"(?i)shard|sampler", source.code):
+    if source.loose or not source.trains or re.search(r"(?i)shard|sampler", source.code):
         return None
     made = [c for c in source.calls if _DATA_SETS.match(last_name(c.func))]
     by_rank = [n for n in source.of(ast.Subscript) if "rank" in unparse(n.slice)]

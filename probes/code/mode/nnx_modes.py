@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of
+from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
@@ -33,7 +33,10 @@ def nnx_mode_left(source: Script) -> Finding | None:
         return None
     for call in quiet:
         loops = source.loops_around(call)
-        if loops and not any(loops[-1] in source.loops_around(c) for c in loud):
+        fresh = loops and any(
+            unparse(t) == source.owner(call) for n in of(loops[-1], ast.Assign) for t in n.targets
+        )  # of each fold
+        if loops and not fresh and not any(loops[-1] in source.loops_around(c) for c in loud):
             return at(source, call, "the model stays in evaluation mode from the second epoch on")
     return None
 

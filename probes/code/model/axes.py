@@ -418,6 +418,9 @@ def softmax_over_samples(source: Script) -> Finding | None:
     return None
 
 
+_ONE_SCORE = re.compile(r"squeeze|batch_size=(?:None|1)\b")  # one number for each: a list that is ranked
+
+
 def _of_a_batch(source: Script, scores: ast.expr | None) -> bool:
     """`teacher(x) / T` in `for x, y in loader`: what a network gives for a batch of a loader."""
     while isinstance(scores, ast.BinOp):
@@ -425,7 +428,7 @@ def _of_a_batch(source: Script, scores: ast.expr | None) -> bool:
     if not isinstance(scores, ast.Call) or not scores.args or not isinstance(scores.args[0], ast.Name):
         return False
     networks = {source.owner(c) for c in source.named("eval", "train", "parameters")}
-    if unparse(scores.func) not in networks:
+    if unparse(scores.func) not in networks or _ONE_SCORE.search(source.code):
         return False
     for loop in source.loops_around(scores):
         over = gone_over(loop.iter) if isinstance(loop, ast.For) else None

@@ -56,6 +56,8 @@ def scale_stands(source: Script) -> Finding | None:
 
     Growth that is far away counts with a first scale up to `_LOW`; a larger one may be fixed on purpose.
     """
+    if _needs_no_scale(source):
+        return None
     for call in source.named(*SCALERS):
         names = ("init_scale", "growth_interval", "growth_factor")
         begins, grows, factor = (known(source, keyword(call, name)) for name in names)

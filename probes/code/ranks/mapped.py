@@ -26,10 +26,27 @@ def each_device_alone(source: Script) -> Finding | None:
         functions = flow(source).functions.get(step.id, []) if isinstance(step, ast.Name) else []
         if len(functions) != 1 or not _steps(functions[0]):
             continue
+        if _drawn_apart(source):
+            return None
         if _joined(source, functions[0]):
             return ok(source, call, "the gradients are joined over the devices")
         return at(source, call, "each device steps by its own gradients: nothing means them over the devices")
     return None
+
+
+def _drawn_apart(source: Script) -> bool:
+    """`pmap(init)(keys)`: each device begins with weights of its own, as the seeds of a study do."""
+    mine = flow(source)
+    for call in source.calls:
+        made = [call.func, *mine.values(call.func, 2)]
+        mapped = any(isinstance(m, ast.Call) and last_name(m.func) == "pmap" for m in made)
+        if (
+            mapped
+            and len(call.args) == 1
+            and re.search(r"(?i)(?:keys?|rngs?|seeds?)$", unparse(call.args[0]))
+        ):
+            return True
+    return False
 
 
 def _steps(function: Function) -> bool:

@@ -97,6 +97,11 @@ def _by_place(source: Script, call: ast.Call) -> ast.expr | None:
     """Haiku's `net.apply(params, key, x)`; `vmap(net)(x, keys)` of one key for each sample."""
     if last_name(call.func) == "apply" and "haiku" in source.text:
         made = flow(source).whole_given(call.func.value) if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(made, ast.Call) or last_name(made.func) not in (
+            "transform",
+            "transform_with_state",
+        ):
+            return None  # `without_apply_rng` takes no key
         of_state = isinstance(made, ast.Call) and last_name(made.func) == "transform_with_state"
         place = 2 if of_state else 1
         given = call.args[place] if isinstance(made, ast.Call) and len(call.args) > place else None

@@ -109,6 +109,8 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
                     source, node, stem, split, other
                 ):
                     continue
+                if _columns_set(source, node, split, other):
+                    continue
                 if labels and scaled_back(source) and _SCALES.search(unparse(node)):
                     continue
                 theirs |= {
@@ -119,6 +121,20 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
                 if _shape(node, split, other) not in theirs and not _where_used(source, node, split, other):
                     return at(source, node, f"this is done to the {split} data and not to the {other} data")
     return ok(source, seen, "both splits are processed alike") if seen is not None else None
+
+
+def _columns_set(source: Script, node: _Change, split: str, other: str) -> bool:
+    """Columns are standardised on one side, and those of the other are set in another way of writing."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    if not isinstance(target, ast.Subscript):
+        return False
+    name = _whole(target).lower().replace(split, other)
+    parts = [t for n in source.of(ast.Assign) for t in n.targets if isinstance(t, ast.Subscript)]
+    return any(
+        _whole(t).lower() in (f"{name}.loc", f"{name}.iloc", name)
+        and unparse(target.slice) in unparse(t.slice)
+        for t in parts
+    )
 
 
 def _aliases(source: Script, stem: str, split: str) -> list[str]:
