@@ -270,7 +270,7 @@ def trained_start(run: Run, curve: Shape | None = None) -> str | None:
     if curve is not None and _OF_LANGUAGE.search(curve.series.raw) and curve.start.value < LEAST_GUESS:
         return f"the first {curve.series.raw} {curve.start.value:.3g} is below a guess among 32 letters"
     worded = any(f"{split}/perplexity" in run.series for split in ("train", "eval"))
-    if curve is not None and worded and curve.step(0) <= 20 and curve.start.value < LEAST_GUESS:
+    if curve is not None and worded and _hardly_begun(run, curve) and curve.start.value < LEAST_GUESS:
         return f"the first loss {curve.start.value:.3g} of a language model is below a guess among 32 letters"
     if curve is not None and diffuses(run) and curve.start.value < _NOISE_KNOWN:
         return f"the first loss {curve.start.value:.3g} is far below that of noise that nothing is known of"
@@ -280,6 +280,20 @@ def trained_start(run: Run, curve: Shape | None = None) -> str | None:
     if curve is not None and _starts_late(curve):
         return f"the log begins at step {curve.step(0):g}"
     return None
+
+
+_MOVED = (
+    2e-3  # how far Adam can have moved a weight by then; first weights of language models are ten times that
+)
+
+
+def _hardly_begun(run: Run, curve: Shape) -> bool:
+    """The first value of a loss is of steps that can have taught an untrained model next to nothing."""
+    if curve.step(0) <= 20:
+        return True
+    rate = run.series.get("learning_rate")
+    peak = float(np.nanmax(rate.values)) if rate is not None and len(rate) else number(run, "learning_rate")
+    return curve.series.unit in STEPS and peak is not None and peak * curve.step(0) <= _MOVED
 
 
 def resumed_itself(run: Run) -> bool:

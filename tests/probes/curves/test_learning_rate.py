@@ -502,3 +502,28 @@ def test_a_cosine_that_keeps_a_tenth(share: float, expected: str) -> None:
         written({"lr_scheduler": "cosine"}, [series("learning_rate", rates)]),
     )
     assert found.state == expected
+
+
+@pytest.mark.parametrize(
+    ("rate", "first", "state"),
+    [
+        (7e-6, 2.6, State.UNKNOWN),  # trained before: a hundred such steps teach a fresh one nothing
+        (4e-5, 2.6, State.PRESENT),  # so many could have brought it there
+        (7e-6, 9.5, State.PRESENT),
+    ],
+)
+def test_small_rates_are_usual_where_a_language_model_can_hardly_have_begun(
+    rate: float, first: float, state: State
+) -> None:
+    loss = np.linspace(first, 0.6 * first, 20)
+    steps = np.arange(100.0, 2_100.0, 100.0)
+    made = run(
+        [
+            series("train/loss", loss, steps),
+            series("train/perplexity", np.exp(loss), steps),
+            series("learning_rate", np.full(20, rate), steps),
+        ],
+        {"optimizer": "adam", "learning_rate": rate},
+    )
+
+    assert reading("learning_rate", "lr-small", made).state is state
