@@ -195,6 +195,7 @@ class Statements(Machine):
             if held.head == "obj":
                 held.value.attrs[target.attr] = value
         elif isinstance(target, ast.Subscript):
+            target = _of_all_rows(target)
             held, place = self.of(target.value, env), self.of(target.slice, env)
             if held.head == "dict" and place.head == "const":
                 new = self.make("dict", target, held.args, value={**held.value, place.value: value})
@@ -202,3 +203,14 @@ class Statements(Machine):
                 new = self.make("setitem", target, (held, place, value))
             if isinstance(target.value, (ast.Name, ast.Attribute)):
                 self.assign(target.value, new, env)
+
+
+def _of_all_rows(target: ast.Subscript) -> ast.Subscript:
+    """`frame.loc[:, names] = ...` sets the columns that `frame[names] = ...` sets."""
+    frame, place = target.value, target.slice
+    if not isinstance(frame, ast.Attribute) or frame.attr != "loc" or not isinstance(place, ast.Tuple):
+        return target
+    rows = place.elts[0]
+    if len(place.elts) != 2 or ast.unparse(rows) != ":":
+        return target
+    return ast.copy_location(ast.Subscript(frame.value, place.elts[1], target.ctx), target)

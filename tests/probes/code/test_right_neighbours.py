@@ -180,3 +180,38 @@ def test_a_new_model_for_each_fold() -> None:
     made = "model = Net(nnx.Rngs(0))"
     assert state("script-mode-wrong", FOLDS.format(BEFORE="", MADE=made)) != P
     assert state("script-mode-wrong", FOLDS.format(BEFORE=made, MADE="pass")) == P
+
+
+FRAMES = """
+import pandas as pd, torch, torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+train, test = pd.read_csv("train.csv"), pd.read_csv("test.csv")
+NUM = ["age", "fare"]
+mean, std = train[NUM].mean(), train[NUM].std()
+train[NUM] = (train[NUM] - mean) / std
+{HELD}
+model = nn.Sequential(nn.Linear(2, 32), nn.ReLU(), nn.Linear(32, 2))
+opt = torch.optim.Adam(model.parameters(), 1e-3)
+xtr, ytr = torch.tensor(train[NUM].values, dtype=torch.float32), torch.tensor(train["y"].values)
+xte, yte = torch.tensor(test[NUM].values, dtype=torch.float32), torch.tensor(test["y"].values)
+for epoch in range(20):
+    for x, y in DataLoader(TensorDataset(xtr, ytr), batch_size=32, shuffle=True):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        opt.step()
+print((model(xte).argmax(1) == yte).float().mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        ("test.loc[:, NUM] = (test[NUM] - mean) / std", False),
+        ("test[NUM] = (test[NUM] - mean) / std", False),
+        ("", True),
+    ],
+)
+def test_columns_that_are_set_by_loc(held: str, told: bool) -> None:
+    """`.loc[:, names]` are the columns themselves."""
+    assert (state("script-splits-processed-differently", FRAMES.replace("{HELD}", held)) == P) is told
