@@ -47,9 +47,9 @@ def turned_round(source: Script, node: ast.expr) -> bool | None:
 def is_parameter(source: Script, node: ast.expr) -> bool:
     """A name that the function around it is handed."""
     function = source.function_around(node)
-    return (
-        function is not None and isinstance(node, ast.Name) and node.id in [a.arg for a in function.args.args]
-    )
+    if function is None or not isinstance(node, ast.Name):
+        return False
+    return node.id in [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
 
 
 def grown_by(source: Script, node: ast.expr) -> list[ast.stmt]:

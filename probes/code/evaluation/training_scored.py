@@ -26,6 +26,7 @@ from ..splits.evaluated import evaluates_other_side, is_idle
 from ..splits.hooks_crossed import hook_gives_training_data
 from ..splits.learnt_and_scored import scored_where_learnt
 from ..tensorflow.graph_data import scored_on_training_run
+from .answer_kinds import is_parameter
 from .loops_scored import scores_loop_of_training
 
 
@@ -201,9 +202,9 @@ def _only_training(source: Script) -> ast.Call | None:
         a
         for c in source.calls
         for a in all_arguments(c)
-        if last_name(c.func) not in ("len", "print") and not _is_parameter(source, a)
+        if last_name(c.func) not in ("len", "print") and not is_parameter(source, a)
     ]
-    given += [n.iter for n in source.of(ast.For, ast.comprehension) if not _is_parameter(source, n.iter)]
+    given += [n.iter for n in source.of(ast.For, ast.comprehension) if not is_parameter(source, n.iter)]
     idle = {stem(n) for n in held - {last_name(g) for g in given}}
     for name in {last_name(c.func) for c in source.calls} if idle else ():
         if trains(split_of(name)) is not False or _MAKES.search(name):
@@ -213,13 +214,6 @@ def _only_training(source: Script) -> ast.Call | None:
             if idle & {stem(last_name(d)) for a in all_arguments(calls[0]) for d in _data_in(a)}:
                 return calls[0]
     return None
-
-
-def _is_parameter(source: Script, data: ast.expr) -> bool:
-    function = source.function_around(data)
-    return function is not None and unparse(data) in {
-        a.arg for a in (*function.args.args, *function.args.kwonlyargs)
-    }
 
 
 _MAKES = re.compile(r"(?i)train|fit|load|data|get|make|prepare")
