@@ -210,8 +210,12 @@ def epoch_sawtooth(
 def _bends_all_along(parts: list[Floats]) -> bool:
     """Whether stretches from the middle of one epoch to the middle of the next have the course of epochs.
 
-    A loss that falls smoothly bends alike wherever it is looked at; what epochs make turns with their start.
+    A loss that falls smoothly bends alike wherever it is looked at; what epochs make turns with their start,
+    and is not small beside the whole fall.
     """
+    fall = abs(float(np.mean(parts[0]) - np.mean(parts[-1])))
+    if float(np.mean([np.std(p) for p in parts])) > 0.3 * fall:
+        return False
     size = min(len(p) for p in parts)
     whole = np.concatenate(parts)
     within = np.mean([_pattern(p, size) for p in parts], axis=0)
