@@ -368,7 +368,7 @@ def lr_small(view: View, adam: float, sgd: float) -> Finding:
         return unknown(f"{trained}: small learning rates are usual there")
     if any(_LOADS_MODEL.search(text) for text in view.run.scripts.values()) and _peak(view.run) is not None:
         return unknown("a script trains a pretrained model further: small learning rates are usual there")
-    why = situation.moves_a_policy(view.run)
+    why = situation.moves_a_policy(view.run) or _names_trained(view.run)
     if why and _peak(view.run) is not None:
         return unknown(f"{why}: small learning rates are usual there")
     found = _below(view, adam, sgd, "below what untrained models are trained with")
@@ -377,6 +377,23 @@ def lr_small(view: View, adam: float, sgd: float) -> Finding:
             f"{found.why}; the Trainer of transformers trains with 5e-05 where nothing else is said"
         )
     return found
+
+
+# `bert-base-uncased`, `google/vit-base-patch16-224`, `Qwen2.5-7B`: as hubs write the names of trained models
+_SIZES = re.compile(r"(?i)(?:base|large|small|tiny|xl|xxl|[\d.]+[bm])")
+    r"(?i)^(?:[\w.-]+/)?[a-z][\w.]*(?:-[\w.]+)*-(?:base|large|small|tiny|xl|xxl|\d+[bm])(?:-[\w.]+)*$"
+)
+
+
+def _names_trained(run: Run) -> str | None:
+    """Says that a model is named as those of hubs are, of which the trained weights are read; else None."""
+    for setting in run.raw_settings:
+        last = setting.key.rpartition(".")[2]
+        if not isinstance(setting.value, str) or not setting.value:
+            continue
+        if last in situation.NAMES_MODEL or (last == "model" and any(map(_SIZES.fullmatch, setting.value.split("-")[1:]))):
+            return f"{setting.key} names a trained model ({setting.value})"
+    return None
 
 
 def _goes_on(run: Run) -> bool:

@@ -527,3 +527,20 @@ def test_small_rates_are_usual_where_a_language_model_can_hardly_have_begun(
     )
 
     assert reading("learning_rate", "lr-small", made).state is state
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "state"),
+    [
+        ("model", "bert-base-uncased", State.UNKNOWN),
+        ("model", "google/vit-base-patch16-224", State.UNKNOWN),
+        ("model.model_name_or_path", "somewhere/encoder", State.UNKNOWN),
+        ("model", "vit_base_patch16_224", State.PRESENT),  # as libraries name an architecture
+        ("model", "resnet50", State.PRESENT),
+    ],
+)
+def test_small_rates_are_usual_where_a_model_of_a_hub_is_named(key: str, name: str, state: State) -> None:
+    told = {"optimizer": "adam", "learning_rate": 1e-5, key: name}
+    made = run([series("train/loss", np.linspace(0.7, 0.4, 40))], told)
+
+    assert reading("learning_rate", "lr-small", made).state is state
