@@ -381,8 +381,6 @@ def lr_small(view: View, adam: float, sgd: float) -> Finding:
 
 # `bert-base-uncased`, `google/vit-base-patch16-224`, `Qwen2.5-7B`: as hubs write the names of trained models
 _SIZES = re.compile(r"(?i)(?:base|large|small|tiny|xl|xxl|[\d.]+[bm])")
-    r"(?i)^(?:[\w.-]+/)?[a-z][\w.]*(?:-[\w.]+)*-(?:base|large|small|tiny|xl|xxl|\d+[bm])(?:-[\w.]+)*$"
-)
 
 
 def _names_trained(run: Run) -> str | None:
@@ -391,7 +389,8 @@ def _names_trained(run: Run) -> str | None:
         last = setting.key.rpartition(".")[2]
         if not isinstance(setting.value, str) or not setting.value:
             continue
-        if last in situation.NAMES_MODEL or (last == "model" and any(map(_SIZES.fullmatch, setting.value.split("-")[1:]))):
+        sized = last == "model" and any(map(_SIZES.fullmatch, setting.value.split("-")[1:]))
+        if sized or last in situation.NAMES_MODEL:
             return f"{setting.key} names a trained model ({setting.value})"
     return None
 
