@@ -17,7 +17,7 @@ _LABELS = re.compile(r"(?i)(?:^|[._\['])labels?(?:_ids)?(?:$|['\]])")
 _TOKEN = re.compile(r"(?i)(?:pad|eos|unk)_token_id$")
 _OWN_LOSS = re.compile(r"ignore_index|loss_mask|loss_weights")
 # the token is replaced afterwards, by the script or by the collator that makes labels itself
-_REPLACED = re.compile(r"(?:pad|eos|unk)_token_id[^\n]{0,40}[=,]\s*-100|DataCollatorForLanguageModeling")
+_REPLACED = re.compile(r"(?:pad|eos|unk)_token_id[^\n]{0,40}[=,]\s*-100|DataCollatorForLanguageModeling\(")
 
 
 def prompt_counts(source: Script) -> Finding | None:
