@@ -22,20 +22,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from faultlab.idioms import Book, Choice, books  # noqa: E402
 from faultlab.idioms.hands import HANDS, rewritten  # noqa: E402
+from faultlab.idioms.score import judged  # noqa: E402
 from faultlab.mutants import OPERATORS  # noqa: E402
 from faultlab.mutation.code import Code, Operator  # noqa: E402
-from traindoctor.cli.script_work import report  # noqa: E402
 from traindoctor.engine.load import load_rules  # noqa: E402
-from traindoctor.engine.model import RuleBase  # noqa: E402
-from traindoctor.probes.scripts import files  # noqa: E402
-from traindoctor.reports.script_report import ScriptReport  # noqa: E402
-
-
-def judged(rules: RuleBase, text: str, folder: Path) -> ScriptReport:
-    """What is said of a script alone."""
-    path = folder / "train.py"
-    path.write_text(text, encoding="utf-8")
-    return report(rules, files.read(path), path.name)
 
 
 def mutants(book: Book, operator: Operator, most: int, seed: int) -> Iterator[tuple[Choice, int, str]]:

@@ -20,15 +20,21 @@ from traindoctor.cli.script_work import report  # noqa: E402
 from traindoctor.engine.load import load_rules  # noqa: E402
 from traindoctor.engine.model import RuleBase  # noqa: E402
 from traindoctor.probes.scripts import files  # noqa: E402
+from traindoctor.reports.script_report import ScriptReport  # noqa: E402
 
 ALARM = 0.5
 
 
-def claimed(rules: RuleBase, text: str, folder: Path) -> list[tuple[str, float]]:
-    """The causes that a program is given at ALARM and more."""
+def judged(rules: RuleBase, text: str, folder: Path) -> ScriptReport:
+    """What is said of a program, alone."""
     path = folder / "train.py"
     path.write_text(text, encoding="utf-8")
-    found = report(rules, files.read(path), path.name)
+    return report(rules, files.read(path), path.name)
+
+
+def claimed(rules: RuleBase, text: str, folder: Path) -> list[tuple[str, float]]:
+    """The causes that a program is given at ALARM and more."""
+    found = judged(rules, text, folder)
     return [(cause, round(p, 2)) for cause, _, p in found.ranking if p >= ALARM]
 
 

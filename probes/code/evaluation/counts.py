@@ -178,8 +178,7 @@ def hits_of_all_by_batches(source: Script) -> Finding | None:
                 continue
             seen = seen or node
             added = [c for c in of(over.elt, ast.Call) if last_name(c.func) == "sum"]
-            if any(isinstance(n, ast.Compare) for c in added for n in walk(c)) and not of(
-                over.elt, ast.BinOp
-            ):
+            compares = any(isinstance(n, ast.Compare) for c in added for n in walk(c))
+            if compares and not of(over.elt, ast.BinOp):
                 return at(source, node, "right answers are counted, and divided by the number of batches")
     return ok(source, seen, "sums are divided by what they were summed over") if seen is not None else None

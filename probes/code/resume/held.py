@@ -50,13 +50,9 @@ def whose(source: Script, call: ast.Call) -> str:
     owner = source.owner(call)
     if (kind := kind_of(owner)) != "model":
         return kind
-    return (
-        "optimizer"
-        if owner.lower() in source.optimizers
-        else "scaler"
-        if source.is_scaler(call.func)
-        else kind
-    )
+    if owner.lower() in source.optimizers:
+        return "optimizer"
+    return "scaler" if source.is_scaler(call.func) else kind
 
 
 def kind_of(owner: str) -> str:
