@@ -17,7 +17,7 @@ from ...scripts.syntax import Function, Script
 from .nodes import is_negative
 from .roles import parted
 
-_TRAIN = frozenset(("train", "training", "trn", "tr", "trainset"))
+_TRAIN = frozenset(("train", "training", "trn", "tr"))
 _HELD = frozenset(
     (
         *(
@@ -34,7 +34,7 @@ _HELD = frozenset(
             "te",
             "tst",
         ),
-        *("eval", "evaluation", "evaluate", "heldout", "holdout", "valset", "testset", "oof"),
+        *("eval", "evaluation", "evaluate", "heldout", "holdout", "oof"),
     )
 )
 # in the name of a variable, between underscores
