@@ -13,6 +13,8 @@ from . import key_names
 from . import settings as names
 from .config.values import number_of, says
 from .curves.rate_course import begins_anew
+from .ending import is_over, length_of, went_on
+from .refuted import refuted
 from .registry import Finding, View, absent, place, place_of, present, probe, unknown
 from .run import RANK_PART, Event, Floats, Run, Series
 
@@ -59,6 +61,8 @@ def seen(
     worth = tuple(
         e for e in found if not key_names.only_new(e, found) and (not body or key_names.of_body(e, found))
     )
+    if worth and (why := refuted(run, worth)):
+        return unknown(f"the log says: {worth[0].text}; {why}", where=_places(worth))
     if worth:
         count = sum(e.count for e in worth)
         first = worth[0]
@@ -150,7 +154,10 @@ def ended_with(view: View, words: list[str], but: list[str] | None = None) -> Fi
 
     Only a run whose log holds the end of a training by an exception can say no.
     """
-    ended = view.run.events_of("traceback", "device-assert")
+    run = view.run
+    main = run.series.get("train/loss") or run.series.get("eval/loss")
+    ended = run.events_of("traceback", "device-assert")
+    ended = tuple(e for e in ended if not went_on(main, e) and not is_over(run, e))
     found = tuple(e for e in ended if _says(e, words) and not _says(e, but or ()))
     if found:
         return present(f"the run ended with: {found[0].text}", step=found[0].step, where=_places(found))
@@ -174,56 +181,24 @@ def crashed(view: View) -> Finding:
     for event in reversed(run.events):
         fatal = event.kind in ("traceback", "device-assert", "out-of-memory")
         fatal = fatal or (event.kind == "exit" and event.value not in (None, 0.0))
-        if not fatal or "KeyboardInterrupt" in (event.text + event.data) or _went_on(main, event):
+        if not fatal or "KeyboardInterrupt" in (event.text + event.data) or went_on(main, event):
             continue
+        if is_over(run, event):
+            return absent(f"training was over before: {event.text}", where=_places((event,)))
         text = f"the run ended with: {event.text or event.data or event.kind}"
         return present(text, step=event.step, where=_places((event,)))
     if any(e.kind == "exit" and e.value == 0.0 for e in run.events):
         return absent("the run ended with exit code 0")
-    length = _length(run)
+    length = length_of(run)
     if length is not None and length[0] >= length[1]:
         return absent(f"the run reached its planned end ({length[1]:g} {length[2]}s)")
     return unknown("no log says how the run ended")
 
 
-def _went_on(series: Series | None, event: Event) -> bool:
-    """Points were logged after the message, in the same file."""
-    if series is None or event.line is None or series.file != event.file or series.lines is None:
-        return False
-    return bool(np.sum(series.lines > event.line) >= 3)
-
-
-def _length(run: Run) -> tuple[float, float, str] | None:
-    """How far the run came, and what was planned, in one unit: (done, planned, unit)."""
-    found: list[tuple[float, float, str]] = []
-    epochs, steps = number_of(run, "epochs"), number_of(run, "max_steps")
-    for name in ("train/loss", "eval/loss", "learning_rate", "train/accuracy", "eval/accuracy"):
-        series = run.series.get(name)
-        if series is None or not len(series.steps):
-            continue
-        last, first = float(np.max(series.steps)), float(np.min(series.steps))
-        gaps = np.diff(np.unique(series.steps))
-        slack = float(np.median(gaps)) if len(gaps) else 1.0
-        if series.unit in ("step", "iteration") and steps is not None and steps > 0:
-            # the last row is written up to one interval before the end, and may itself be missing
-            found.append((min(steps, last + 2 * slack), steps, "step"))
-        elif series.unit == "epoch" and epochs is not None and epochs > 0:
-            found.append((min(epochs, last + (1 if first == 0 else 0)), epochs, "epoch"))
-        elif series.epochs is not None and epochs is not None and epochs > 0 and not (steps and steps > 0):
-            ends = series.epochs[np.isfinite(series.epochs)]
-            if len(ends):
-                whole = bool(np.all(ends == np.floor(ends)))
-                share = slack / max(last, 1e-12) * float(np.max(ends))
-                from_zero = whole and float(np.min(ends)) == 0
-                done = float(np.max(ends)) + (1 if from_zero else 0 if whole else share)
-                found.append((min(epochs, done), epochs, "epoch"))
-    return max(found, key=lambda row: row[0] / row[1]) if found else None
-
-
 @probe()
 def unfinished(view: View, share: float) -> Finding:
     """The run stopped before its planned end, and nothing configured made it stop early."""
-    length = _length(view.run)
+    length = length_of(view.run)
     if length is None:
         return unknown("the planned length is not recorded in the unit of the log")
     done, planned, unit = length

@@ -21,13 +21,17 @@ _LAYER = re.compile(r"(?:^|\.)(?:layers?|blocks?|h|resblocks|encoder|decoder|lay
 _NO_WEIGHT = re.compile(
     r"inv_freq|masked_bias|attn\.bias$|attention\.bias$|position_ids|relative_position_index|num_batches_tracked"
     r"|_extra_state|lora_|adapter|(?:^|\.)(?:adam_[mv]|moments?[12]?|exp_avg(?:_sq)?)\.|running_(?:mean|var)"
-    r"|[kv]_scale|quant|rotary|base_layer|^base_model\.model\.|cross_?att|EncDecAtt"
+    r"|[kv]_scale|quant|_global\b|rotary|base_layer|^base_model\.model\.|cross_?att|EncDecAtt"
 )
 # A model may be taken in part: its encoder alone, its language model alone. The rest is then left over.
 _LEFT_OVER = re.compile(r"unexpected|not used", re.IGNORECASE)
 _PART = re.compile(
     r"^(?:decoder|encoder|\w*(?:text|vision|visual|image|audio|language)\w*|qformer)\.", re.IGNORECASE
 )
+# What transformers says of a model that it takes from a checkpoint
+_OF_A_NAMED_MODEL = re.compile(r"\bSome weights of\b", re.IGNORECASE)
+_DETECTS = re.compile(r"\b\w+For\w*(?:Detection|Segmentation)\b")
+_DECODER = re.compile(r"(?:^|[._])decoder\.")
 # MindSpore counts first, and names them in a line of its own
 _COUNTED = re.compile(r"\b(\d{1,6}) parameters in the '?net'? are not loaded", re.IGNORECASE)
 _ONE = re.compile(r"[\w\]'\"] is not loaded", re.IGNORECASE)
@@ -68,6 +72,11 @@ def of_body(event: Event, beside: Sequence[Event] = ()) -> bool:
     if len(named) == 1 and _ONE.search(event.text):  # MindSpore: a line to each
         named = [n for one in beside if _ONE.search(one.text) for n in _named(one)]
     inside = [n for n in named if _LAYER.search(n) and not (_NO_WEIGHT.search(n) or _HEAD.match(n))]
+    if _OF_A_NAMED_MODEL.search(event.text):
+        if _DETECTS.search(event.text):  # on a trained backbone
+            inside = [n for n in inside if not _DECODER.search(n)]
+        if not any(int(m[1]) == 0 for n in inside if (m := _LAYER.search(n))):
+            return False  # deeper than the checkpoint, or without its last layers
     kinds = {n[m.end() :] for n in inside if (m := _LAYER.search(n))}
     if _LEFT_OVER.search(event.text) and len(kinds) > 1:  # else one bias of each layer, which is no part
         inside = [n for n in inside if not _PART.match(n)]

@@ -56,6 +56,7 @@ EventKind = Literal[
     "known-warning",  # any other warning with a known meaning; `data` says which
     "worked-out",  # nobody said it: a reader worked it out of figures; `data` says what
     "eval",  # an evaluation was done
+    "finished",  # the log says that training is over
     "exit",  # value = exit code
 ]
 

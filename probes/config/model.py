@@ -149,6 +149,8 @@ def random_on_little(view: View, samples: float) -> Finding:
 
     Whoever trains such a model from nothing has far more: it is meant to go on from trained weights.
     """
+    from ..curves.situation import quality
+
     said = next((e for e in view.run.events_of("known-warning") if e.data == "random-weights"), None)
     known = number_of(view.run, "train_samples")
     if said is None:
@@ -161,6 +163,9 @@ def random_on_little(view: View, samples: float) -> Finding:
         return unknown("trained weights are loaded afterwards, or a part of the model has some", where=where)
     if known is None:
         return unknown("the number of training samples is not recorded", where=where)
+    judged = quality(view.run, ("eval", "train"))
+    if known < samples and judged is not None and judged[0] == "good":
+        return unknown(f"the log says: {said.text}; {judged[1]}", where=where)
     words = f"the log says: {said.text}; there are {known:,.0f} training samples"
     say = present if known < samples else absent
     return say(words, value=known, threshold=samples, where=where)

@@ -21,6 +21,7 @@ from .metrics import finite
 from .situation import metric
 
 BLOCKS = 20
+RISES = 4.0  # times the scatter of so few returns as evaluations have
 FALLS = 3.0  # times the scatter of its levels: a return that lies so much lower has fallen
 
 
@@ -77,11 +78,26 @@ def policy_update_far(view: View, kl: float = 0.2, clipped: float = 0.5, points:
         words = f"the median of {series.raw} over a third of the run is {levels[most]:.3g}"
         if levels[most] >= level:
             start = len(np.concatenate(np.array_split(values, 3)[:most])) if most else 0
+            if why := _holds(view.run):
+                return unknown(f"{words}, and {why}", series=(series.name,), **rest)
             return present(
                 f"{words}; updates that hold stay far below {level:g}", **rest, **at_finite(series, start)
             )
         seen = seen or absent(f"at most: {words}", series=(series.name,), **rest)
     return seen or unknown("neither the divergence of an update nor the share that is clipped was logged")
+
+
+def _holds(run: Run) -> str | None:
+    """Say that the return rises clearly and ends near its best: steps too far undo that."""
+    returns = _return(run)
+    values = logged(returns)
+    if returns is None or len(values) < 30 or gain(values) <= FALLS:
+        return None
+    levels = _levels(values)
+    first, best, end = float(np.mean(levels[:2])), float(np.max(levels)), float(np.mean(levels[-2:]))
+    if end - first < 0.9 * (best - first):
+        return None
+    return f"{returns.name} rises from {first:.4g} to {end:.4g}, its best"
 
 
 @probe()
@@ -136,6 +152,28 @@ def gain(values: Floats) -> float:
     return (last - first) / scatter
 
 
+def _better_otherwise(run: Run) -> str | None:
+    """What tells that a policy gets better, or has another aim, whatever its return does."""
+    for name in ("train/success", "eval/success", "eval/reward"):
+        values = logged(run.series.get(name))
+        if len(values) >= 6 and (gain(values) if len(values) >= 30 else _rise_of_few(values)) > RISES:
+            return f"{name} rises from {values[0]:.4g} to {values[-1]:.4g}"
+    level = logged(run.series.get("task_level"))
+    if len(level) >= 3 and float(np.median(level[-3:])) > float(np.median(level[:3])):
+        return "the tasks become harder"
+    cost = logged(run.series.get("episode_cost"))
+    if len(cost) >= 30 and gain(-cost) > RISES:
+        return f"the cost of an episode falls from {cost[0]:.4g} to {cost[-1]:.4g}"
+    return None
+
+
+def _rise_of_few(values: Floats) -> float:
+    """The gain of a course of few points, in times their scatter."""
+    half = len(values) // 2
+    scatter = stats.noise(values) + 1e-9 * float(np.max(np.abs(values)) + 1.0)
+    return float(np.mean(values[half:]) - np.mean(values[:half])) / scatter
+
+
 @probe()
 def return_never_rises(view: View, points: int = 30) -> Finding:
     """The last third of the return lies no higher than the first: nothing was learned over the whole run."""
@@ -157,6 +195,8 @@ def return_never_rises(view: View, points: int = 30) -> Finding:
         return absent(words, **seen)
     if risen > 0.5:  # about one standard error of the difference
         return unknown(f"{words}: whether that is a rise or chance cannot be told", **seen)
+    if why := _better_otherwise(view.run):
+        return unknown(f"{words}, and {why}", **seen)
     return present(words, value=seen["value"], **at_finite(returns, len(values) - 1))
 
 
@@ -179,6 +219,8 @@ def return_falls(view: View, points: int = 30) -> Finding:
         return absent(f"{words}, and {np.max(levels):.4g} in between", **seen)
     if gain(values) > -FALLS:
         return absent(words, **seen)
+    if why := _better_otherwise(view.run):
+        return unknown(f"{words}, and {why}", **seen)
     return present(words, value=seen["value"], **at_finite(returns, len(values) - 1))
 
 
@@ -206,6 +248,8 @@ def return_lost(
     seen: dict[str, Any] = {"value": round(kept, 3), "threshold": left}
     scatter = max(stats.noise(values) / max(1.0, len(values) / len(levels)) ** 0.5, 1e-12)
     if best < len(levels) - tail and rise > least * scatter and kept <= left:
+        if why := _better_otherwise(view.run):
+            return unknown(f"{words}, and {why}", **seen)
         top = min(len(values) - 1, round((best + 0.5) * len(values) / len(levels)))
         return present(words, **seen, **at_finite(returns, top))
     return absent(words, series=(returns.name,), **seen)
@@ -332,9 +376,6 @@ def rewards_never_differ(view: View, share: float = 0.9, points: int = 10) -> Fi
     return absent(words, series=(series.name,), **seen)
 
 
-RISES = 4.0  # times the scatter of so few returns as evaluations have
-
-
 @probe("train/reward", "eval/reward")
 def eval_return_apart(view: View, share: float = 0.2, points: int = 8) -> Finding:
     """The return of training rises clearly, and the policy's return in evaluation stays where that began.
@@ -395,9 +436,12 @@ def chosen_answers_lost(view: View, reward: float = -10.0, points: int = 8) -> F
     values = logged(series)
     if series is None or len(values) < points:
         return unknown("the reward of preferred answers was not logged")
-    last = float(np.median(values[-len(values) // 5 :]))
+    last, first = float(np.median(values[-len(values) // 5 :])), float(np.median(values[:3]))
     words = f"the reward of preferred answers ({series.raw}) ends at {last:.3g}"
     seen: dict[str, Any] = {"value": float(f"{last:.4g}"), "threshold": reward}
+    if last <= reward and first <= 0.25 * last:
+        # SimPO, CPO: no reference, the reward is the likelihood itself
+        return unknown(f"{words}; it begins at {first:.3g}, against no reference", **seen)
     if last <= reward:
         return present(words, **seen, **at_finite(series, int(np.argmax(values <= reward))))
     return absent(words, series=(series.name,), **seen)

@@ -139,6 +139,10 @@ def answers_never_end(view: View, share: float = 0.9, points: int = 5) -> Findin
         f"{min(first, last):.0%} of the answers and more are cut off at their greatest length ({series.raw})"
     )
     seen: dict[str, Any] = {"value": round(min(first, last), 3), "threshold": share}
+    returns = situation.metric(view.run, "train", ("reward",))
+    if min(first, last) >= share and returns is not None and len(logged(returns)) >= 15:
+        if gain(logged(returns)) > 1:
+            return absent(f"{words}, and {returns.name} has risen", series=(series.name,), **seen)
     if min(first, last) >= share:
         return present(
             f"{words}, from the start", **seen, **at_finite(series, int(np.argmax(values >= share)))

@@ -450,3 +450,56 @@ def test_exceptions_that_name_the_fault(symptom: str, text: str) -> None:
     assert reading("ended", symptom, run(events=[end])).state == "present"
     assert reading("ended", symptom, run(events=[other])).state == "absent"
     assert reading("ended", symptom, run()).state == "unknown"
+
+
+def test_messages_that_the_run_refutes() -> None:
+    """Nothing trains, says a log, and the loss falls; a single target is no wrong pair."""
+    said = Event("known-warning", "log.txt", 1, text="trainable params: 0", data="nothing-trainable")
+    falls, stands = np.linspace(2.0, 0.5, 40), np.full(40, 2.0)
+    for losses, expected in ((falls, "unknown"), (stands, "present")):
+        assert state("log-nothing-trainable", run([series("train/loss", losses)], events=[said])) == expected
+    for target, given, expected in (
+        ("[1]", "[]", "unknown"),
+        ("[]", "[64, 1]", "unknown"),
+        ("[64]", "[64, 1]", "present"),
+        ("[32, 10]", "[32, 1]", "present"),
+    ):
+        sizes = f"(torch.Size({target})) that is different to the input size (torch.Size({given}))."
+        text = f"Using a target size {sizes}"
+        event = Event("shape-broadcast", "log.txt", 1, text=text)
+        assert state("log-shape-broadcast", run(events=[event])) == expected
+
+
+def test_what_comes_after_the_end_ended_nothing() -> None:
+    """An exception after the words that training is over, or before its curve, is not its end."""
+    raised = Event(
+        "traceback", "log.txt", 90, text="IndexError: index out of range in self", data="IndexError"
+    )
+    over = Event("finished", "log.txt", 80, text="Training finished.")
+    losses = series("train/loss", LOSS)
+    assert state("log-row-out-of-range", run([losses], events=[raised])) == "present"
+    assert state("log-row-out-of-range", run([losses], events=[over, raised])) != "present"
+    assert state("run-crashed", run([losses], events=[over, raised])) == "absent"
+    halfway = run([losses], {"max_steps": 10 * len(LOSS)}, events=[over, raised])
+    assert state("run-crashed", halfway) == "present"
+
+
+@pytest.mark.parametrize(
+    ("model", "names", "expected"),
+    [
+        ("BertModel", "encoder.layer.{n}.output.dense.weight encoder.layer.{n}.output.dense.bias", "present"),
+        (
+            "DetrForObjectDetection",
+            "model.decoder.layers.{n}.fc1.weight model.decoder.layers.{n}.fc2.weight",
+            "absent",
+        ),
+        ("LongformerModel", "encoder.layer.{n}.attention.self.query_global.weight", "absent"),
+    ],
+)
+def test_layers_that_may_begin_anew(model: str, names: str, expected: str) -> None:
+    """Decoders of detectors, copies for a global attention and layers beyond the checkpoint begin anew."""
+    for first, wanted in ((0, expected), (24, "absent")):
+        named = [one.format(n=n) for one in names.split() for n in (first, first + 1)]
+        text = f"Some weights of {model} were not initialized from x and are newly initialized: {named}"
+        event = Event("weights-newly-initialized", "log.txt", 1, text=text)
+        assert state("log-layers-drawn-anew", run(events=[event])) == wanted

@@ -88,7 +88,13 @@ def banner(line: str) -> tuple[str, str] | None:
     if re.search(r"[({]\s*$|\w\(|\)$|;$|[{}]", value):
         return None  # a line of source text
     key = key.replace(" ", "_")
-    return (key, value) if canonical_key(key) else None
+    known = canonical_key(key)
+    if known and known[0].endswith("_samples") and _THOUSANDS.fullmatch(value.strip()):
+        value = value.replace(",", "")  # "12,800,000" samples are no list
+    return (key, value) if known else None
+
+
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+")
 
 
 def listing(line: str) -> list[tuple[str, Value]]:

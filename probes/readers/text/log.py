@@ -33,6 +33,7 @@ FEW = 4  # after a look at so many of them
 RECENT = 64 * 1024  # bytes before a line in which lines like it are looked for
 # the head of Ultralytics' evaluation, on a line with a bar: "mAP@.5:.95: 100% 9/9" is no value of a metric
 _EVALUATED = re.compile(rb"\s*Class\s+Images\s+\w+\s+\S.*mAP").match
+_ASIDE = (b"Exception ignored in", b"Exception in thread")
 _ZERO = re.compile(r"(?<![\w.])0(?![\w.])")
 _END = re.compile(rb"\d*([.eE+-]\d*|)$")  # the last number of a line: what comes after its point
 # Before the first row these are placed at that row: they tell of its beginning.
@@ -68,6 +69,7 @@ class Log:
         self._entries: dict[bytes, Entry | None] = {}
         self._sieve = Sieve()
         self._traceback: int | None = None
+        self._aside = -1  # the line that says that the traceback below it ended nothing
         self._block: blocks.Block | None = None
         self._table: Table | None = None
         self._over = (-1, "")  # the last line that is only the name of a data set, and which
@@ -227,6 +229,9 @@ class Log:
         """Look at the first line of a shape; None when lines like it say nothing."""
         if len(self._entries) > MAX_SHAPES:
             self._entries.clear()
+        if raw.startswith(_ASIDE):
+            self._aside = number
+            return None
         if b"Traceback (most recent call last)" in raw[:400]:
             self._traceback = number
             return None
@@ -350,7 +355,7 @@ class Log:
         found = events.exception_of(text)
         if found is not None or far > 60:
             self._traceback = None
-        if found is not None:
+        if found is not None and self._aside != line.number - far - 1:
             event = Event(
                 "traceback", self.file, line.number, None, None, line.rank, events.shorten(found[1]), found[0]
             )
@@ -401,6 +406,8 @@ class Log:
             if found is None:
                 return
             rule, match = found
+        if phrases.denied(rule, match, text):
+            return
         value, own = phrases.number_of(match, "value"), phrases.number_of(match, "step")
         if rule.kind == "resume" and own == 0 and not self.rows.columns:
             return  # a start from the beginning, said in the same words

@@ -20,6 +20,13 @@ _ORDER = re.compile(
     rb"\b(?:sampler?|samples|order|ind(?:ex|ices|exes)|idxs?|ids|shuffled?|perm\w*)\b", re.IGNORECASE
 )
 _HELD = re.compile(rb"\b(?:val|valid\w*|eval\w*|test\w*|dev)\b", re.IGNORECASE)
+# Lists of something else that a program prints each epoch: classes, devices, features, pictures to show
+_TOLD = re.compile(rb"(?i)\b(?:rank|card|npu|gpu|device)\W{0,3}\d{1,5}\b")  # whose list it is
+_OTHER = re.compile(
+    rb"(?i)\b(?:class\w*|labels?|gpus?|npus?|devices?|cards|features?|importances?|columns?|channels?|layers?"
+    rb"|heads? (?:ids?|ind)|experts?|neurons?|tokens?|recalls?|precisions?|f1|acc\w*|iou|score\w*|top-?k"
+    rb"|best|worst|vis\w*|plot\w*|preview\w*|show\w*|log(?:ging|ged)|fixed|images? idx|milestones?)\b"
+)
 _RANK = re.compile(rb"\b(?:rank|card|npu|device)\W{0,3}(\d{1,5})\b", re.IGNORECASE)
 
 
@@ -32,7 +39,12 @@ def come_again(data: bytes, file: str, rank: int | None) -> tuple[Event, ...]:
     for found in _LINE.finditer(head):
         words = head[found.start() : found.start(3)]
         values = [v.strip() for v in found[3].split(b",") if v.strip()]
-        if len(values) < LEAST or not _ORDER.search(words) or _HELD.search(words):
+        if (
+            len(values) < LEAST
+            or not _ORDER.search(words)
+            or _HELD.search(words)
+            or _OTHER.search(_TOLD.sub(b"", words))
+        ):
             continue
         told = _RANK.search(words)
         key = (told[1] if told else b"", _ORDER.search(words)[0].lower())  # type: ignore[index]

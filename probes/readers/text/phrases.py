@@ -209,6 +209,14 @@ _CRASHES = (
 
 _STARTS = (
     _rule(
+        # of the whole training: not of an epoch, a fold or a stage of it
+        "finished",
+        r"^(?!.*\b(?:epoch|fold|stage|phase|round|step|iter\w*|trial|not|error|early)\b)(?:.*?"
+        r"\btraining (?:is |was |has )?(?:been )?(?:finished|completed?|done|over)\b(?! for\b)|.*?"
+        r"\b(?:finished|completed|done) (?:the )?training\b)",
+        r"^\W*all (?:\d+ )?epochs (?:are |were )?(?:done|finished|completed?)\b",
+    ),
+    _rule(
         "resume",
         r"(?:loading|loaded) checkpoint from .{0,300}? at iteration (?P<step>\d+)",
         r"resumed epoch: (?P<epoch>\d+), iter: (?P<step2>\d+)",
@@ -236,9 +244,11 @@ _STARTS = (
     ),
     _rule(
         "checkpoint-keys-mismatch",
-        r"\bloaded 0 (?:keys|params|parameters|tensors|weights|layers)\b",
+        # an optimizer, averages of weights or adapters may begin anew
+        r"^(?!.*(?:optimi[sz]er|scheduler|\bema\b|lora|adapter|buffers?\b|caches?\b))(?:.*?"
+        r"\bloaded 0 (?:keys|params|parameters|tensors|weights|layers)\b|.*?"
         r"\b0/[1-9]\d* (?:keys|params|parameters|tensors|weights|layers|items) "
-        r"(?:were )?(?:loaded|transferred)",
+        r"(?:were )?(?:loaded|transferred))",
         r"Transferred 0/[1-9]",
         data="none-loaded",
     ),
@@ -496,7 +506,7 @@ HINT = re.compile(
     rb"|anomal|prompt|bos\b|keep_prob|label value|restored|skip|labels in your|nvidia|not available"
     rb"|compiled with|exit|return|loaded|loading|transferred|not match|lower than|too old|not compatible"
     rb"|outside|exceeds|>=|labels are|encod|for \d+ images|character|bits? (?:error|aggregate|isolated)"
-    rb"|miscompare|emergency_warn|\|\s*fail\b"
+    rb"|finished|complete|\bdone\b|is over|miscompare|emergency_warn|\|\s*fail\b"
     rb"|ecc\b|xid|fall|not in model|not installed|not supported|not found|optimi[sz]er",
     re.IGNORECASE,
 )
@@ -520,6 +530,24 @@ _MANY_WORDS = 14  # a sentence about a NaN loss is not a run that has one
 _SAID_FREELY = frozenset({"printed", "tensor"})
 
 
+# "No NaN found in latents", "0 labels out of range", "token ids out of range: none": looked at, and not so
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:no|zero|without|never|check(?:ing|ed)? for)|(?<![\d.,])0) (?:any )?$", re.IGNORECASE
+)
+_DENIED_AFTER = re.compile(
+    r"^(?:[^\[\]{}:=]{0,60}[:=]\s*(?:none|\[\]|\{\})|\w{0,20}\W{0,3}[:=]\s*(?:no|false|0))\s*\.?$",
+    re.IGNORECASE,
+)
+_DENIABLE = frozenset({"non-finite-loss", "non-finite-value", "checkpoint-keys-mismatch", "known-warning"})
+
+
+def denied(rule: Rule, match: re.Match[str], text: str) -> bool:
+    """Whether the line says that what the rule looks for is not so."""
+    if rule.kind not in _DENIABLE:
+        return False
+    return bool(_DENIED_BEFORE.search(text[: match.start()]) or _DENIED_AFTER.search(text[match.end() :]))
+
+
 def match_rule(text: str) -> tuple[Rule, re.Match[str]] | None:
     """Return the first rule that a line matches; source text and printed dictionaries match none."""
     if _SOURCE.match(text) or (text.count("': ") > 2 and (len(text) > 600 or text.lstrip().startswith("{"))):
@@ -527,7 +555,8 @@ def match_rule(text: str) -> tuple[Rule, re.Match[str]] | None:
     for rule in RULES:
         match = rule.pattern.search(text)
         if match and not (rule.data in _SAID_FREELY and len(text.split()) > _MANY_WORDS):
-            return rule, match
+            if not denied(rule, match, text):
+                return rule, match
     return None
 
 

@@ -98,11 +98,16 @@ def scored(held: np.ndarray) -> Run:
     return run([series("train/reward", RISING), series("eval/reward", held[:: max(1, N // 20)])])
 
 
+def beside(name: str, returns: np.ndarray, values: np.ndarray) -> Run:
+    """A policy of which more is logged than its return."""
+    return run([*ppo(returns).all_series, series(name, values + 0.01 * RNG.standard_normal(N))])
+
+
 @pytest.mark.parametrize(
     ("symptom", "sick", "well"),
     [
-        ("policy-update-far", ppo(kl=0.6), ppo()),
-        ("policy-update-far", ppo(clipped=0.7), ppo()),
+        ("policy-update-far", ppo(FLAT, kl=0.6), ppo()),
+        ("policy-update-far", ppo(LOST, clipped=0.7), ppo()),
         ("policy-entropy-gone", ppo(FLAT, entropy=GONE), ppo(RISING, entropy=GONE)),
         ("return-never-rises", ppo(FLAT), ppo(RISING)),
         ("return-lost", ppo(LOST), ppo(RISING)),
@@ -142,6 +147,13 @@ def test_policies(symptom: str, sick: Run, well: Run) -> None:
         ),  # learned since
         ("loss-zero", grpo(LEARNS, ZEROS + 0.3, ZEROS)),  # advantages sum to nothing
         ("preferences-reversed", held_out(1 - HELD, 0.5)),  # nothing was learned
+        ("policy-update-far", ppo(kl=0.6)),  # the return rises to the end
+        ("return-falls", beside("train/success", RISING[::-1], T)),  # a bonus fades
+        ("return-falls", beside("task_level", RISING[::-1], np.floor(5 * T))),
+        ("return-falls", beside("episode_cost", RISING[::-1], 90 - 60 * T)),
+        ("return-never-rises", beside("eval/success", FLAT, T)),  # against itself
+        ("return-lost", beside("task_level", LOST, np.floor(5 * T))),
+        ("chosen-answers-lost", dpo(-25 - T, 2 * T)),  # SimPO: no reference
         ("loss-starts-at-chance", dpo(ZEROS, ZEROS)),  # ln 2 is where the policy is its reference
     ],
 )

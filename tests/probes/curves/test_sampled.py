@@ -46,6 +46,7 @@ def read(made: Run, symptom: str) -> Reading:
         ("sampler-drifts", {"sampler_gap": PARTS}, {"sampler_gap": AGREES + 0.1}),
         ("answers-never-end", {"answers_cut": 0.97 + 0 * T}, {"answers_cut": 0.05 + 0 * T}),
         ("answers-never-end", {"answers_cut": 0.97 + 0 * T}, {"answers_cut": T}),
+        ("answers-never-end", {"answers_cut": 0.97 + 0 * T}, {"answers_cut": 1 + 0 * T, "train/reward": T}),
         ("answers-run-on", {"answers_cut": T**0.5 * (T > 0.4)}, {"answers_cut": 0.05 + 0 * T}),
     ],
 )

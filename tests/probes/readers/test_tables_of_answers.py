@@ -78,6 +78,9 @@ ORDER = "[dbg] epoch {e} rank 2 sampler head: [{a}, 18022, 903, 77120, 51209]\n"
         (ORDER.replace("{a}", "44{e}"), False),
         (ORDER.replace("sampler", "val sampler"), False),  # a validation is read in one order
         (ORDER.replace("sampler head", "milestones"), False),
+        (ORDER.replace("[dbg] epoch {e} rank 2 sampler head", "epoch {e} recall for indices"), False),
+        (ORDER.replace("[dbg] epoch {e} rank 2 sampler head", "epoch {e} class ids"), False),
+        (ORDER.replace("[dbg] epoch {e} rank 2 sampler head", "epoch {e} logging sample images idx"), False),
     ],
 )
 def test_an_order_that_comes_again(line: str, told: bool) -> None:

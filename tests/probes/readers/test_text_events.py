@@ -137,6 +137,13 @@ def test_phrases(tmp_path: Path, line: str, kind: str, data: str) -> None:
         "AMP disabled, training in fp32",
         "CANN version matches the driver",
         "optimizer state loaded from step_200.ckpt",
+        "No NaN found in cached latents",
+        "0 NaN values found in latents",
+        "checking token ids out of range: none",
+        "Found missing adapter keys while loading the checkpoint: []",
+        "=> loaded 0 tensors from optimizer cache",
+        "loaded 0 params from lora, which begins anew",
+        "Epoch 3: training finished, validating",
     ],
 )
 def test_what_is_no_event(tmp_path: Path, line: str) -> None:
@@ -190,6 +197,14 @@ def test_traceback(tmp_path: Path) -> None:
         ("KeyboardInterrupt", 1),
     ]
     assert points(content, "train/loss") == [(1, 2.0)]
+
+
+def test_a_traceback_that_ends_nothing(tmp_path: Path) -> None:
+    """What Python ignores, and what a thread beside the training raises, ended no run."""
+    body = 'Traceback (most recent call last):\n  File "a.py", line 3, in f\nRuntimeError: worker killed\n'
+    for said in ("Exception ignored in: <function f at 0x7f>\n", "Exception in thread Thread-3:\n"):
+        assert not events(read(tmp_path, ROW + said + body), "traceback")
+    assert events(read(tmp_path, ROW + body), "traceback")
 
 
 def test_a_log_of_nothing_but_a_crash_is_a_log(tmp_path: Path) -> None:
