@@ -75,7 +75,8 @@ def open_run(
     contents += read_monitored(dumped, progress, notes, not_read)
     contents += _added(beside or {}, contents)
     saved = checkpoint_files(files)
-    alone = {c.content.format for c in contents} <= {SCRIPT, LIST}
+    contents = _without_stale_output(contents, notes)
+    alone = {c.content.format for c in contents} <= {SCRIPT, LIST} and not any(map(_has_curves, contents))
     trains = alone and any(_trains(c.content) for c in contents)
     if trains and not (dumped or scripts_alone):
         notes.append("no log lies here: the training script alone was looked at")
@@ -119,6 +120,18 @@ def open_run(
 
 
 FEW_SCRIPTS = 8
+
+
+def _without_stale_output(contents: Sequence[Read], notes: list[str]) -> list[Read]:
+    """What notebooks printed counts where no log lies beside them: it may be that of another start."""
+    logged = {layout.home(c.path) for c in contents if c.content.format != SCRIPT and _has_curves(c)}
+    kept = []
+    for read in contents:
+        if read.content.format == SCRIPT and read.content.series and layout.home(read.path) in logged:
+            notes.append(f"{read.path}: what its cells printed is left out, as logs lie beside it")
+            read = Read(read.path, replace(read.content, series=(), events=()))
+        kept.append(read)
+    return kept
 
 
 def _added(beside: Mapping[str, FileContent], there: Iterable[Read]) -> Iterator[Read]:

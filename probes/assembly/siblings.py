@@ -18,7 +18,14 @@ from ..run import Series
 from . import layout, names, segments
 from .contents import Read
 
-WRITERS = ("csv-log", "json-lines", "json-log", "hf-trainer", "text-")  # kinds that hold a run to a file
+WRITERS = (
+    "csv-log",
+    "json-lines",
+    "json-log",
+    "hf-trainer",
+    "text-",
+    "python-script",  # of a notebook that printed curves
+)  # kinds that hold a run to a file
 COMMON = 3  # steps at which two curves are compared, at least
 ROUNDED = 2e-3  # relative: one file may round what another one prints in full
 FAR = 0.05  # relative: what no rounding and no mean over other batches makes of most values

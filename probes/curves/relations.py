@@ -173,6 +173,8 @@ def unsure_of_right_answers(
     than evaluation, by noise that is added or by labels that contradict each other. At the beginning accuracy
     runs ahead of a loss that is still that of guessing: it has to be `below` that.
 
+    A second softmax loses ln(1 + (K - 1)/e) where all is right; less than that is no squeezing of scores.
+
     K by a setting, a first loss of ln K, or as many as 1.05 times the first loss allows; twice, where that is
     the mean of an epoch. Near perfection a tenth of ln K is not held against it.
     """
@@ -215,6 +217,9 @@ def unsure_of_right_answers(
     }
     if held <= ratio * bound:
         return absent(words, **rest)
+    squeezed = math.log1p(((known.count if known else 2) - 1) / math.e)  # all right, by a second softmax
+    if held < 0.98 * squeezed:
+        return absent(f"{words}: less than squeezed scores could lose, as under smoothed labels", **rest)
     if level < 0.9 * held or held > 1.05 * float(np.min(values)):
         return absent(f"{words}: too sure of what was learned by heart", **rest)
     if not least <= level / held < most:

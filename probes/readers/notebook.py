@@ -29,7 +29,7 @@ def python_of(data: bytes) -> tuple[str, tuple[str, ...]]:
         document = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ValueError("no notebook: not the JSON that Jupyter writes") from error
-    cells = _cells(document)
+    cells = cells_of(document)
     language = _language(document)
     if language not in ("", "python"):
         raise ValueError(f"a notebook in {language[:20]}, not in Python")
@@ -65,7 +65,7 @@ def file_of(name: str) -> str:
     return before + SUFFIX if found and rest.isdigit() else name
 
 
-def _cells(document: Any) -> list[Any]:
+def cells_of(document: Any) -> list[Any]:
     """Cells of format 4, or of the worksheets of format 3."""
     if isinstance(document, dict):
         cells = document.get("cells")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ...files import RunFile
 from ...run import IMPLIED, FileContent, Setting
-from .. import Gives, _python_config, notebook
+from .. import Gives, _python_config, notebook, notebook_output
 from .calls import (
     LOSSES,
     OPTIMIZERS,
@@ -43,9 +43,12 @@ from .values import Value
 
 FORMAT = "python-script"
 GIVES = Gives(
-    title="Training scripts",
-    files="`.py`, `.ipynb`",
+    title="Training scripts and notebooks",
+    files="`.py`, `.ipynb`; of a notebook also what its cells printed",
     lacks="What the program was given when it started, and whether it is what ran.",
+    scalars="some",
+    steps="some",
+    epochs="some",
     lines="yes",
     settings="yes",
     environment="some",
@@ -78,7 +81,21 @@ def read(file: RunFile) -> FileContent:
     if file.suffix == notebook.SUFFIX:
         settings = tuple(_in_cells(settings, text))
     facts = {"framework": framework[0]} if framework else {}
-    return FileContent(FORMAT, settings=settings, facts=facts, notes=notes, script=text)
+    content = FileContent(FORMAT, settings=settings, facts=facts, notes=notes, script=text)
+    said = notebook_output.read(file) if file.suffix == notebook.SUFFIX else None
+    return _with_output(content, said) if said is not None else content
+
+
+def _with_output(script: FileContent, said: FileContent) -> FileContent:
+    """The content of a notebook: its code, and what that printed."""
+    return replace(
+        script,
+        series=said.series,
+        settings=(*script.settings, *said.settings),
+        events=said.events,
+        facts={**said.facts, **script.facts},
+        notes=(*script.notes, *said.notes),
+    )
 
 
 def _in_cells(found: Iterable[Setting], text: str) -> Iterator[Setting]:

@@ -319,6 +319,7 @@ def ending(
         (ending(-0.4, -0.5, 0.6), {}, "unknown", "unknown"),  # probabilities in a likelihood: below zero
         (ending(1.6, 1.58, 0.9), {"label_smoothing": 0.1}, "unknown", "unknown"),
         (ending(0.02, 0.01, 1.0), {}, "absent", "absent"),  # perfect answers
+        (ending(0.21, 0.204, 0.9999), {}, "absent", "absent"),  # a second softmax loses 0.31 or more
     ],
 )
 def test_right_answers_that_are_held_for_guesses(
