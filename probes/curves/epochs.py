@@ -396,7 +396,8 @@ def _around(curve: Shape, step: float, most: int = 10) -> tuple[float, float, fl
 def repeats_exactly(_run: Run, curve: Shape, digits: int = 6) -> Finding:
     """The values come again, digit by digit, after a fixed number of points, or are all the same.
 
-    Coincidence is ruled out by information: the repeated digits must be many (`digits` and more).
+    Coincidence is ruled out by information: the repeated digits must be many (`digits` and more), and a value
+    that only stands, as rounded ones of a slow curve do, has none.
     """
     if np.all(curve.y == 0):
         return unknown(f"{curve.name} is zero throughout")
@@ -413,7 +414,8 @@ def repeats_exactly(_run: Run, curve: Shape, digits: int = 6) -> Finding:
             f"{curve.name} has {len(np.unique(curve.y))} different values in {curve.count} points", **seen
         )
     equal = int(np.sum(curve.y[period:] == curve.y[:-period]))
-    known = equal * max(0.0, math.log10(max(len(np.unique(curve.y)), 1)))
+    again = (curve.y[period:] == curve.y[:-period]) & (curve.y[period:] != curve.y[period - 1 : -1])
+    known = int(np.sum(again)) * max(0.0, math.log10(max(len(np.unique(curve.y)), 1)))
     words = f"{equal} of {curve.count - period} values of {curve.name} are those of {period} points before"
     if known >= digits and written >= 4:
         return present(words, value=equal, step=curve.step(period), where=see(curve, period)["where"], **seen)

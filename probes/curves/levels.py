@@ -119,6 +119,13 @@ OVERLAPS = ("dc", "dice", "tversky", "iou", "jaccard")  # minus an overlap, wher
 _AMONG_CLASSES = ("cross", "ce", "entropy", "bce", "focal")
 
 
+# What scripts call the likelihood of a density: gpytorch's, that of torch.distributions, a bound of it
+_DENSITIES = re.compile(
+    r"MarginalLogLikelihood\(|VariationalELBO\(|PredictiveLogLikelihood\(|-\s*\w*(?:mll|elbo)\b|\b[Gg]aussian_?(?:NLL|nll)\w*\("
+    r"|\bMixtureDensity|MultivariateNormal\(|\bNormalizingFlow|\bMaskedAutoregressive"
+)
+
+
 def may_lie_below_zero(run: Run, curve: Shape) -> bool:
     """Whether a loss below zero may be that of a density, a similarity or an overlap.
 
@@ -127,6 +134,8 @@ def may_lie_below_zero(run: Run, curve: Shape) -> bool:
     """
     if any(situation.metric(run, s, ("accuracy", "f1", "auc")) for s in ("train", "eval", "test")):
         return False
+    if any(_DENSITIES.search(code) for code in run.scripts.values()):
+        return situation.bottomless(curve.series) is None
     named = situation.text(run, "loss_function")
     added = any(w in re.split(r"[^a-z0-9]+", named.replace("_", " ")) for w in OVERLAPS)
     added |= any(w in named for w in ("dice", "tversky", "jaccard"))  # softdiceloss
@@ -152,8 +161,8 @@ def negative(run: Run, curve: Shape) -> Finding:
     if np.sum(below) >= max(1, 0.02 * curve.count):
         if may_lie_below_zero(run, curve):
             return unknown(
-                f"{curve.name} goes down to {np.min(curve.y):.4g} and settles: a likelihood of densities, a"
-                " similarity or a Dice score does, and no accuracy tells that it is a cross-entropy"
+                f"{curve.name} goes down to {np.min(curve.y):.4g}, as a likelihood of densities, a similarity"
+                " or a Dice score does, and no accuracy tells that it is a cross-entropy"
             )
         first = int(np.argmax(below))
         return present(

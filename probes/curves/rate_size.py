@@ -191,7 +191,9 @@ def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
 
 
 # what fits a Gaussian process: a handful of its own parameters, by hundreds of steps over all samples
-_PROCESSES = re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:gpytorch|gpflow|botorch)\b")
+_PROCESSES = re.compile(
+    r"(?m)^[ \t]*(?:import|from)[ \t]+(?:gpytorch|gpflow|botorch)\b|MarginalLogLikelihood\("
+)
 
 
 # Graph networks: Adam at 0.01 (Kipf and Welling 2017, and the examples of these libraries).
@@ -224,6 +226,27 @@ def _models_language(run: Run, rate: float) -> bool:
     return told and rate * clipped <= _REACH
 
 
+_CALM = 20  # updates in a row
+
+
+def _comes_down(run: Run) -> str | None:
+    """Says that the loss gets smaller at each update, as far as it is printed: no step goes too far.
+
+    So it is where all samples make one batch. Batches that are drawn scatter more than an update brings, and
+    means of epochs hide what single steps do.
+    """
+    loss = situation.main_loss(run)
+    if loss is None or loss.unit not in ("step", "iteration") or len(loss) < _CALM:
+        return None
+    falls = -np.diff(loss.values)
+    size = float(loss.values[0] - loss.values[-1])
+    if not np.all(np.isfinite(falls)) or np.max(np.diff(loss.steps)) > 1 or size <= 0:
+        return None
+    if np.mean(falls >= 0) < 0.9 or float(np.min(falls)) < -0.05 * size:
+        return None
+    return f"{loss.name} comes down in each of its {len(falls)} steps: none of them goes too far"
+
+
 def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = False) -> Finding:
     peak = (_peak_until_broken(view.run) if until_broken else None) or _peak(view.run)
     if peak is None:
@@ -233,6 +256,8 @@ def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = 
         return unknown(f"{text}; Gaussian processes are fitted with rates of 0.1", value=value, **rest)
     if value <= _OF_GRAPHS and any(_GRAPHS.search(code) for code in view.run.scripts.values()):
         return unknown(f"{text}; graph networks are trained with rates up to 0.01", value=value, **rest)
+    if (calm := _comes_down(view.run)) is not None:
+        return unknown(f"{text}; {calm}", value=value, **rest)
     limits = _limits(view.run, adam, sgd, upper=True)
     kind = family(view.run)
     if (own := value_of(view.run, "optimizer")) in _OF_ONE and value <= 1.0:

@@ -34,7 +34,7 @@ def _over_batch(source: Script) -> Finding | None:
             continue
         text = unparse(scores).lower()
         words = any(w in text for w in ("out", "logit", "pred", "score", "model("))
-        if _filled_by_part(source, scores):
+        if _filled_by_part(source, scores) or _drawn(source, call):
             continue  # a map that is put together of patches: its classes come first
         if not words and not (isinstance(scores, ast.Call) and scores in set(model_calls(source))):
             continue
@@ -54,6 +54,15 @@ def _over_batch(source: Script) -> Finding | None:
             if not _of_one(source, scores) and not _classes_first(source, scores):
                 return at(source, call, "the class is looked for along the batch, not along the classes")
     return ok(source, seen, "the class is looked for along the classes") if seen is not None else None
+
+
+_DRAWINGS = frozenset("contour contourf imshow pcolormesh scatter plot matshow heatmap plot_surface".split())
+
+
+def _drawn(source: Script, call: ast.Call) -> bool:
+    """Whether this stands in the call of a drawing, which scores nothing."""
+    around = (n for n in source.above(call) if isinstance(n, ast.Call))
+    return any(last_name(n.func) in _DRAWINGS for n in around)
 
 
 def _picks_one(source: Script, call: ast.Call) -> bool:

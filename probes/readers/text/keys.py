@@ -87,6 +87,7 @@ _REJECT = _words(
 _OF_IDENTITIES = frozenset({"id_loss", "loss_id"})  # of trackers: which one it is
 _NOT_OF_A_CURVE = re.compile(r"\b(?:best|max|min|final|target|initial|previous|prev)")
 _EPOCH = _words("epoch ep ep. epoch_num epoch_id cur_epoch current_epoch epoch_idx trainer/epoch e")
+_NUMBER = frozenset({"number", "num", "no", "no.", "nr", "nr."})
 # The lower the number, the more it is the step that counts when a line names several.
 _STEPS: dict[str, tuple[int, StepKind]] = {
     **dict.fromkeys(
@@ -192,8 +193,14 @@ def _last_words(text: str) -> str:
     return found if any(c.isalpha() for c in found) else ""
 
 
+def _without_number(words: list[str]) -> list[str]:
+    """`epoch number 3`, `iteration no. 20`: the words that say what is counted."""
+    return words[:-1] if len(words) > 1 and words[-1] in _NUMBER else words
+
+
 def is_epoch(words: list[str], separator: Separator) -> bool:
     """Say whether the name of a number is that of an epoch (a lone "e" too)."""
+    words = _without_number(words)
     return words[-1] in _EPOCH and separator != "none" and (words[-1] != "e" or len(words) == 1)
 
 
@@ -205,6 +212,7 @@ def side_of(words: list[str]) -> Literal["", "train", "eval"]:
 
 def step_of(words: list[str]) -> tuple[int, StepKind] | None:
     """Return (priority, kind) of the name of a step, or None."""
+    words = _without_number(words)
     last = words[-1].strip("*")
     pair = " ".join(words[-2:])
     if pair in _STEPS:

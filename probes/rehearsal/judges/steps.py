@@ -9,13 +9,13 @@ from ...code.shared.numbers import known
 from ...readers.script import last_name
 from ..journal import Backward, Cleared, Stepped
 from ..machine import Machine
-from ..values import Net, Tensor, Weight
+from ..values import Net, Optimizer, Tensor, Weight
 from .verdict import Verdict, optimizers, trains
 
 
 def stale_gradients(machine: Machine) -> Iterator[Verdict]:
     """A step moves weights by gradients that an earlier step has used already: they are not cleared."""
-    steps = [e for e in machine.journal.of(Stepped) if e.optimizer.name != "LBFGS"]
+    steps = [e for e in machine.journal.of(Stepped) if not _searches(e.optimizer)]
     again = [e for e in steps if e.stale]
     if machine.gradients_read:
         return  # they may be set to zero by hand
@@ -23,6 +23,11 @@ def stale_gradients(machine: Machine) -> Iterator[Verdict]:
         cleared = machine.journal.of(Cleared)
         if len(again) >= len(steps) - 2 or not cleared:
             yield Verdict("stale", again[0].node, "gradients that an earlier step has used are still there")
+
+
+def _searches(optimizer: Optimizer) -> bool:
+    """Whether an optimizer computes gradients itself, as often as its search along a line asks for them."""
+    return "lbfgs" in optimizer.name.lower()
 
 
 def lost_gradients(machine: Machine) -> Iterator[Verdict]:
@@ -215,7 +220,7 @@ def used_twice(machine: Machine) -> Iterator[Verdict]:
     """
     if optimizers(machine) is None or machine.gradients_read:
         return
-    steps = [e for e in machine.journal.of(Stepped) if e.optimizer.name != "LBFGS"]
+    steps = [e for e in machine.journal.of(Stepped) if not _searches(e.optimizer)]
     if any(e.guessed for e in steps):
         return
     last: dict[int, frozenset[int]] = {}  # of each optimizer, the gradients that its last step used
