@@ -236,6 +236,8 @@ def _comes_down(run: Run) -> str | None:
     means of epochs hide what single steps do.
     """
     loss = situation.main_loss(run)
+    if situation.objective(run) or situation.preferred(run):
+        return None  # what they lose says little of what becomes of the model
     if loss is None or loss.unit not in ("step", "iteration") or len(loss) < _CALM:
         return None
     falls = -np.diff(loss.values)

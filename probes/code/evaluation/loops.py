@@ -56,7 +56,9 @@ def _over_batch(source: Script) -> Finding | None:
     return ok(source, seen, "the class is looked for along the classes") if seen is not None else None
 
 
-_DRAWINGS = frozenset("contour contourf imshow pcolormesh scatter plot matshow heatmap plot_surface".split())
+_DRAWINGS = frozenset(
+    ["contour", "contourf", "imshow", "pcolormesh", "scatter", "plot", "matshow", "heatmap", "plot_surface"]
+)
 
 
 def _drawn(source: Script, call: ast.Call) -> bool:

@@ -255,9 +255,9 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
         _adds_branches(f) for f in source.forwards
     )
     trains = {source.function_around(b) for b in taken(source)}
-    begun = [
-        c.lineno for c in source.named("Sequential") if not c.args
-    ]  # `model = Sequential()`: another one
+    # `model = Sequential()`, `x = Input(...)`: another one
+    begun = [c.lineno for c in source.named("Sequential") if not c.args]
+    begun += [c.lineno for c in source.named("Input") if not source.class_around(c)]
     # what one class or function holds, of one model
     together: dict[tuple[ast.AST | None, int], list[ast.Call]] = {}
     for call in calls:

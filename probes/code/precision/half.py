@@ -217,6 +217,7 @@ def _half_unscaled(source: Script, fp16: bool, engine: bool | None = None) -> Fi
     if not fp16:
         half = [c for c in half if not off_by_default(source, c)]
     half = [c for c in half if last_name(c.func) != "autocast" or not is_evaluation(source, c)]
+    half = [c for c in half if not _after_training(source, c)]
     half = [c for c in half if (on := keyword(c, "enabled")) is None or not is_false(on)]
     if not half or not source.trains_by_hand:
         return None  # gradients without a step: a benchmark of time and memory
@@ -229,6 +230,19 @@ def _half_unscaled(source: Script, fp16: bool, engine: bool | None = None) -> Fi
     if "loss_scale" in source.text or imports_locals(source) or _scaled_by_hand(source):
         return None
     return at(source, half[0], "fp16 training without a gradient scaler: small gradients become zero")
+
+
+def _after_training(source: Script, call: ast.Call) -> bool:
+    """`model.half()` between the last step and `torch.save`: what is kept is smaller, and trains no more."""
+    if source.function_around(call) is not None:
+        return False
+    training = {getattr(source.function_around(b), "name", "") for b in source.backwards}
+    for _ in range(3):  # `main` calls `train`, which calls `train_one_epoch`
+        calling = (c for c in source.calls if last_name(c.func) in training)
+        training |= {getattr(source.function_around(c), "name", "") for c in calling}
+    steps = [c for c in source.calls if source.function_around(c) is None and c is not call]
+    steps = [c for c in steps if c in source.backwards or last_name(c.func) in training - {""}]
+    return bool(steps) and all((c.lineno, c.col_offset) < (call.lineno, call.col_offset) for c in steps)
 
 
 def _loaded_in_half(source: Script) -> list[ast.Call]:

@@ -14,6 +14,7 @@ from ...assembly import names
 from ...run import Floats, Series, StepUnit, Window
 
 NAN = float("nan")
+SUMMARIES = 3  # of epochs, from which their lines are told from those of steps
 Split = Literal["", "train", "eval"]
 Key = tuple[str, Split, str, "int | None"]  # raw name, split, kind of row, rank
 _UNITS: dict[str, StepUnit] = {
@@ -136,6 +137,24 @@ class Columns:
         for key in [k for k in self.points if k[2] == "row"]:
             del self.points[key]
 
+    def _part_summaries(self) -> None:
+        """Set `Loss: 51.3` after the lines `[8/10] Loss: 4.6` of an epoch apart: the epoch's mean or sum."""
+        named = np.array(self.rows.own, dtype=bool)
+        for key in [k for k in self.points if k[2] == "step"]:
+            column = self.points[key]
+            rows = np.array(column.rows, dtype=np.int64)
+            own = named[rows]
+            after = np.flatnonzero(~own)
+            if len(after) < SUMMARIES or len(rows) < 2 * len(after) or after[0] == 0:
+                continue
+            if np.mean(own[after - 1]) < 0.9 or np.mean(np.diff(after) > 1) < 0.9:
+                continue  # each has lines with steps of their own before it
+            values = np.array(column.values, dtype=np.float64)
+            self.points[key] = Column(array("q", rows[own].tolist()), array("d", values[own].tolist()))
+            summary: Key = (key[0], key[1], "epoch", key[3])
+            if summary not in self.points:
+                self.put_many(summary, rows[~own], values[~own])
+
     def main(self, rank: int | None = None) -> Key | None:
         """The column that others are placed by: the longest training loss, else the longest of all."""
         mine = [k for k in self.points if k[3] == rank] or list(self.points)
@@ -230,6 +249,7 @@ class Columns:
 
     def series(self, file: str, window_of: dict[str, Window]) -> tuple[Series, ...]:
         """Return all series of the file; `window_of` maps a kind of row to what its values stand for."""
+        self._part_summaries()
         found = [self._one(key, file, window_of) for key in self.points]
         found += [self._empty(key, file) for key in self.absent if key not in self.points]
         return tuple(found)

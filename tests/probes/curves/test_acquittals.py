@@ -37,6 +37,15 @@ def test_a_loss_below_zero(loss: Any, more: Any, settings: Any, expected: str) -
     assert state("loss", "loss-negative", settings, train_loss=loss, **more) == expected
 
 
+def test_the_script_may_name_a_density() -> None:
+    """A likelihood of a Gaussian process goes below zero while it still falls; a cross-entropy does not."""
+    loss = series("train/loss", 1.0 - 0.03 * np.arange(60))
+    process = "mll = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)\nloss = -mll(output, y)\n"
+
+    for text, expected in ((process, "unknown"), ("loss = -F.cross_entropy(output, y)\n", "present")):
+        assert str(reading("loss", "loss-negative", run([loss], scripts={"fit.py": text})).state) == expected
+
+
 @pytest.mark.parametrize(("held", "expected"), [("falls", "absent"), ("rises", "present")])
 def test_harder_data_are_no_divergence(held: str, expected: str) -> None:
     """A curriculum raises the training loss and not that of the evaluation."""

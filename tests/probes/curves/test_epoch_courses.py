@@ -73,3 +73,16 @@ def test_epochs_by_their_evaluations() -> None:
 
     assert found() == "present"
     assert found(eval_steps=30) == "unknown"
+
+
+def test_rounded_values_that_stand_do_not_come_again() -> None:
+    """A slow curve that is printed with four digits stands for long, and a frozen one repeats its batches."""
+    slow = np.round(np.linspace(0.67254, 0.67241, 30), 4)
+    frozen = np.tile([0.6725, 0.6931, 0.7012, 0.6644], 6)
+
+    found = [
+        str(epochs.repeats_exactly(View(run([series("train/loss", y)]), None), digits=6).state)
+        for y in (slow, frozen)
+    ]
+
+    assert found == ["unknown", "present"]

@@ -43,6 +43,13 @@ GONE = 1e-3 * np.maximum(0.1 ** (T // 5), 1e-300)
 OVERSHOT = 0.5e-3 * (1 + np.cos(np.pi * T / 50))
 
 
+FALLS_EACH_STEP = series("train/loss", np.geomspace(2.0, 0.3, 60), unit="step")
+FALLS_IN_ALL = series(
+    "train/loss", np.geomspace(2.0, 0.3, 60) * (1 + 0.1 * np.sin(T[:60] * 2.4)), unit="step"
+)
+MEANS_FALL = series("train/loss", np.geomspace(2.0, 0.3, 60), unit="epoch")
+
+
 def lr(values: Any, **rest: Any) -> Series:
     return series("learning_rate", values, **rest)
 
@@ -152,6 +159,17 @@ CASES: list[tuple[str, str, Run]] = [
         "present",
         run(settings={"learning_rate": 0.4, "optimizer": "adam"}, scripts={"fit.py": "import torch\n"}),
     ),
+    (
+        "lr-extreme",
+        "unknown",
+        run(
+            settings={"learning_rate": 0.1, "optimizer": "adam"},
+            scripts={"fit.py": "mll = mlls.ExactMarginalLogLikelihood(likelihood, model)\n"},
+        ),
+    ),
+    ("lr-extreme", "unknown", run([FALLS_EACH_STEP], {"learning_rate": 0.1, "optimizer": "adam"})),
+    ("lr-extreme", "present", run([FALLS_IN_ALL], {"learning_rate": 0.1, "optimizer": "adam"})),
+    ("lr-extreme", "present", run([MEANS_FALL], {"learning_rate": 0.1, "optimizer": "adam"})),
     (
         "lr-very-large",
         "unknown",

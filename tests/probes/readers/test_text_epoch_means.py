@@ -96,3 +96,18 @@ def test_accuracy_of_pixels(tmp_path: Path) -> None:
         for n in (1, 2, 3)
     )
     assert "train/accuracy" in names(read(tmp_path, text))
+
+
+@pytest.mark.parametrize("factor", [0.25, 2.75])
+def test_a_sum_after_the_steps_of_an_epoch_is_no_step(tmp_path: Path, factor: float) -> None:
+    """`Loss: 61.5` after the lines `[8/11] Loss: 5.6` of an epoch is its mean or its sum, whatever its name."""
+    lines = []
+    for epoch in range(5):
+        values = [round(6 - 0.5 * epoch - 0.05 * at, 4) for at in range(0, 11, 3)]
+        lines += [f"epoch:  {epoch}"]
+        lines += [f"[{at}/11] Loss: {value}" for at, value in zip(range(0, 11, 3), values, strict=True)]
+        lines += [f"\tLoss:\t{factor * sum(values):.3f}", f"\tRecall@20:\t{50 + epoch}.5"]
+    found = {(s.raw, len(s)): s for s in read(tmp_path, "\n".join(lines)).series}
+
+    assert float(found["Loss", 20].values.max()) == 6.0
+    assert len(found["Loss", 5]) == len(found["Recall@20", 5]) == 5
