@@ -67,6 +67,20 @@ def other_rate(view: View, ratio: float = 1.25) -> str | None:
     )
 
 
+def adapters_apart(view: View) -> str:
+    """In words, that one side alone trains adapters: their rates and gradients are no whole model's."""
+    if view.benchmark is None:
+        return ""
+    mine, theirs = (
+        any(k in r.settings and r.settings[k].value not in _WHOLE for k in ("adapter", "lora_rank"))
+        for r in (view.run, view.benchmark)
+    )
+    return "" if mine == theirs else f"the {'run' if mine else 'benchmark'} alone trains adapters"
+
+
+_WHOLE = (None, False, 0, "full", "none", "")
+
+
 def blocks_of(view: View, name: str, points: int) -> tuple[Pair, Blocks] | str:
     """Two curves with their levels in equal stretches, or why they cannot be compared."""
     found = pair(view, name, points)

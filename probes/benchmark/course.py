@@ -95,6 +95,20 @@ def departs_late(view: View, relative: float, after: float, points: int = 12) ->
     return present(text, value=size, step=float(levels.x[start]), where=places_of(found, at), **rest)
 
 
+UNIT = 0.02  # of the logarithm: what two runs of one recipe leave between bits and nats
+
+
+def _gradients_agree(view: View, apart: float) -> bool:
+    """Whether the gradient norms lie far nearer than the losses, whose logarithms are `apart` apart."""
+    norms = pair(view, "grad_norm", 6)
+    if isinstance(norms, str) or np.any(norms.run <= 0) or np.any(norms.bench <= 0):
+        return False
+    limit = situation.number(view.run, "max_grad_norm")
+    if limit and float(np.median(norms.run)) >= 0.95 * limit and float(np.ptp(norms.run)) < 0.1 * limit:
+        return False  # logged after clipping
+    return abs(float(np.median(np.log(norms.run / norms.bench)))) < 0.2 * apart
+
+
 @probe("train/loss", "benchmark:train/loss")
 def loss_scaled(view: View, ratio: float, spread: float, points: int = 6) -> Finding:
     """The training loss is a constant multiple of the benchmark's over a curve that falls, and it alone.
@@ -136,6 +150,10 @@ def loss_scaled(view: View, ratio: float, spread: float, points: int = 6) -> Fin
     flat = float(np.max(levels.bench) / np.min(levels.bench)) < 1.3
     if flat or float(np.std(logs)) > 0.5 * spread_of_offset:
         return unknown(f"{text}; the curves are too flat to tell a factor from an offset", **rest)
+    if abs(abs(middle) + np.log(np.log(2))) < UNIT:  # a factor of ln 2, or one over it
+        return unknown(f"{text}: one side may log bits, the other nats", **rest)
+    if _gradients_agree(view, abs(middle)):
+        return unknown(f"{text}, and the gradients are not: what is logged is divided otherwise", **rest)
     return present(text, step=float(found.x[0]), where=places_of(found, 0), **rest)
 
 

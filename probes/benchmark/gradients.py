@@ -9,7 +9,7 @@ import numpy as np
 from ..config.values import number_of
 from ..curves import situation
 from ..registry import Finding, View, absent, present, probe, unknown
-from .common import losses_agree, other_rate, places_of, same_batches
+from .common import adapters_apart, losses_agree, other_rate, places_of, same_batches
 from .compare import pair
 
 LEAST_COUNT = 3  # batches: what is twice the benchmark's may have many reasons
@@ -25,7 +25,7 @@ def grad_norm_scaled(view: View, ratio: float, points: int = 6) -> Finding:
     found = pair(view, "grad_norm", points)
     if isinstance(found, str):
         return unknown(found)
-    other = other_rate(view) or situation.reinforced(view.run)
+    other = other_rate(view) or situation.reinforced(view.run) or adapters_apart(view)
     if other:
         return unknown(other)
     positive = (found.run > 0) & (found.bench > 0)
@@ -90,6 +90,8 @@ def grad_norm_below_at_start(
     rest: dict[str, Any] = {"value": share, "threshold": ratio, "series": ("grad_norm", "train/loss")}
     if apart > loss:
         return unknown(f"{text}: too far apart to compare gradients")
+    if said := adapters_apart(view):
+        return unknown(f"{text}; {said}", **rest)
     if share < far:
         return unknown(f"{text}: more than a part of the model", **rest)
     if share <= ratio and float(np.sort(shares)[-2]) < 1.0:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...engine.model import State
 from ..assembly import names as quantities
+from ..config.in_force import one_process_script
 from ..config.values import number_of
 from ..curves.epochs import steps_per_epoch
 from ..curves.stats import level, noise
@@ -152,6 +153,12 @@ def epoch_shorter(view: View, ratio: float) -> Finding:
             return unknown(f"{text}; {key} is {sides[0]} and {sides[1]}", **rest)
     if number_of(view.run, "global_batch_size") is None:
         return unknown(f"{text}; the batch is not known", **rest)
+    times = theirs[0] / max(mine[0], 1e-9)
+    counted = number_of(view.run, "world_size") is not None or one_process_script(view.run) is not None
+    if not counted and times > 1.9 and abs(times / round(times) - 1) < 0.01:
+        return unknown(
+            f"{text}: {round(times)} times as many processes do that, and they are not counted", **rest
+        )
     apart = theirs[0] - mine[0]
     if mine[0] * ratio <= theirs[0] and apart > 2 * (mine[1] + theirs[1]):
         return present(text, **rest)

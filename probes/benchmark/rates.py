@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..config import plateau
-from ..registry import Finding, View, present, probe
+from ..registry import Finding, View, present, probe, unknown
 from ..run import Floats
+from .common import adapters_apart
 from .compare import Pair, pair
 from .settings import setting_above, setting_below
 
@@ -52,6 +53,8 @@ def rate_below(view: View, ratio: float, share: float) -> Finding:
 
 
 def _judged(view: View, plain: Finding, ratio: float, share: float) -> Finding:
+    if (said := adapters_apart(view)) and (plain.state == "present"):
+        return unknown(f"{plain.why}; {said}")
     if plain.state == "present" or plateau.watches(view.run):
         return plain
     rates = pair(view, "learning_rate", LEAST)

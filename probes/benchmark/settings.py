@@ -11,6 +11,7 @@ from typing import Any
 
 from ...engine.model import Place, State
 from .. import settings as names
+from ..config.data import shuffled_by
 from ..config.values import number_of, scalar_of, value_of
 from ..config.versions import tf32
 from ..curves.learning_rate import logged_warmup
@@ -50,6 +51,15 @@ def setting_above(view: View, setting: str, ratio: float) -> Finding:
 def setting_below(view: View, setting: str, ratio: float) -> Finding:
     """The benchmark's number is more than `ratio` times the run's."""
     return ratio_of(view, setting, ratio, up=False)
+
+
+@probe("benchmark")
+def fewer_processes(view: View, ratio: float) -> Finding:
+    """One process trains where the benchmark has several; a count above one says that they are set up."""
+    found = ratio_of(view, "world_size", ratio, up=False)
+    if found.state is State.PRESENT and isinstance(found.value, (int, float)) and found.value > 1:
+        return unknown(f"{found.why}: fewer, and more than one")
+    return found
 
 
 def _almost_everything(view: View, many: int, share: float) -> Finding | None:
@@ -116,6 +126,8 @@ def settings_differ(
     (`data.train_pipeline.1.padding`, `time_mask`).
     """
     differ, compared = settings_apart(view, settings)
+    if settings == ["shuffle"] and (by := _ordered_otherwise(view, differ)):
+        return unknown(by)
     if written and differ and all(_by_default(d) for d in differ):
         return unknown(f"neither side sets it: {'; '.join(map(told_sides, differ))}")
     if differ:
@@ -132,6 +144,15 @@ def settings_differ(
         equals = ", ".join(s.replace("_", " ") for s in settings if both(view, s) is not None)
         return unknown(f"of {len(settings)} settings only {equals} is recorded on both sides")
     return unknown(f"not recorded on both sides: {', '.join(s.replace('_', ' ') for s in settings[:4])}")
+
+
+def _ordered_otherwise(view: View, differ: list[Both]) -> str:
+    """In words, that the side that does not shuffle has a sampler or a buffer which may."""
+    for found in differ:
+        for run, side in zip((view.run, view.benchmark), found, strict=True):
+            if run is not None and side.value is False and (by := shuffled_by(run, side)):
+                return f"{told_sides(found)}; {by} may give the order"
+    return ""
 
 
 @probe("benchmark")

@@ -24,7 +24,13 @@ _ALIKE = re.compile(
     r"(?i)(?:^|[._-])(?:dict(?:ionary)?|char\w*_dict\w*|vocab\w*|alphabet|charset|tokenizer\w*|lexicon|classes|class_names|names"
     r"|label_?map|mapping|anchors?)(?:[._-]?(?:path|file|dir|name))?$"
 )
-_TELLS_APART = re.compile(r"split|fold|frac|ratio|percent|subset|index|indices|range|slice")
+_TELLS_APART = re.compile(
+    r"split|fold|frac|ratio|percent|subset|index|indices|range|slice|cutoff|(?:^|_)cv(?:_|$)"
+    r"|(?:^|_)(?:val|valid|validation|eval|dev|test|holdout|heldout)_(?:size|samples|count|rows|years?)(?:_|$)"
+    r"|(?:^|_)(?:start|begin|end|from|until|date|dates|period|years?)$"
+)
+_EVALUATES = frozenset({"do_eval", "do_validation", "run_eval", "eval_during_training", "with_eval"})
+_NEVER = frozenset({"no", "never", "none", "off"})
 
 
 def _sided(run: Run) -> Iterator[tuple[bool, str, str, Setting]]:
@@ -55,6 +61,8 @@ def held_out_file_of_training(view: View) -> Finding:
         return unknown("the configuration names no file of held-out data")
     looked = 0
     for _, value, held in named[False]:
+        if _never_evaluates(run, held.file):
+            continue
         mine = next((s for _, v, s in named[True] if v == value and s.file == held.file), None)
         if mine is None:
             mine = _sibling(run, held)
@@ -69,6 +77,18 @@ def held_out_file_of_training(view: View) -> Finding:
     if not looked:
         return unknown("the configuration names the files of one side alone")
     return absent("training and held-out data come from different files")
+
+
+def _never_evaluates(run: Run, file: str) -> bool:
+    """A file says that nothing is evaluated: templates name the training file in the block of evaluation."""
+    for setting in run.raw_settings:
+        if setting.file != file:
+            continue
+        name, value = names.last_part(setting.key), setting.value
+        off = name in _EVALUATES and value is False
+        if off or (name in ("eval_strategy", "evaluation_strategy") and str(value).lower() in _NEVER):
+            return True
+    return False
 
 
 _DICTIONARY = re.compile(
@@ -167,9 +187,19 @@ _MORE = re.compile(
 )
 
 
+# A score that was turned round (scikit-learn's neg_mean_squared_error), what is to be forgotten or attacked,
+# and counts per something else: the word that follows does not tell the sense.
+_TURNED = re.compile(
+    r"(?:^|[_/.\-@ ])(?:neg|negative|minus|inv|inverse|one_minus|forget\w*|unlearn\w*|adv|adversarial"
+    r"|attack\w*|poison\w*|ood|domain\w*)(?=[_/.\-@ ])|_per_\w|_diff|_gap|_improvement|^1 ?-"
+)
+
+
 def _less_is_better(metric: str) -> bool | None:
     """Whether less of what a metric is called is better; None where its name tells both or neither."""
     low = metric.lower().lstrip("+-")
+    if _TURNED.search(low):
+        return None
     less, more = bool(_LESS.search(low)), bool(_MORE.search(low))
     return less if less != more else None
 

@@ -9,7 +9,7 @@ from ...engine.model import Place, State
 from .. import settings as names
 from ..curves import situation
 from ..registry import Finding, View, absent, present, probe, unknown
-from ..run import Configured, Setting
+from ..run import Configured, Run, Setting
 from .contradictions import left_as_they_are
 from .values import carried, not_recorded, number_of, says, value_of
 
@@ -20,6 +20,29 @@ def _last(setting: Setting) -> str:
     return setting.key.rpartition(".")[2]
 
 
+_ORDERS = re.compile(
+    r"(?:^|\.)(?:batch_)?sampler(?:\.|$)|shuffle_?buffer|buffer_size$|(?:^|[._])pre_?shuffled?$"
+)
+_IN_ORDER = re.compile(r"(?i)sequential|^(?:none|null|false|0)?$")
+
+
+def shuffled_by(run: Run, setting: Configured) -> str:
+    """What else gives the order of samples: a sampler of the same loader, a buffer, or shuffled data.
+
+    PyTorch takes no `shuffle=True` beside a sampler, and DistributedSampler shuffles unless told otherwise.
+    """
+    above = setting.raw.rpartition(".")[0]
+    beside = {s.key: s for s in run.raw_settings if s.file == setting.file and s.key.startswith(above)}
+    for key, other in beside.items():
+        if key == setting.raw or key.endswith("shuffle") or not _ORDERS.search(key[len(above) :].lower()):
+            continue
+        if _IN_ORDER.search(str(other.value)) is None:
+            inner = beside.get(f"{key.rpartition('.')[0]}.shuffle")
+            if inner is None or inner.key == setting.raw or inner.value is not False:
+                return f"{key} = {other.value}"
+    return ""
+
+
 @probe("config:shuffle")
 def shuffle_off(view: View) -> Finding:
     """Training data are read in a fixed order.
@@ -27,6 +50,8 @@ def shuffle_off(view: View) -> Finding:
     Where a training loader of a script says so, `script-loader-keeps-order` tells it, and it counts once.
     """
     setting = view.run.settings["shuffle"]
+    if setting.value is False and (by := shuffled_by(view.run, setting)):
+        return unknown(f"{says(setting)}: {by} may give the order", **carried(setting))
     if setting.value is False and setting.file in view.run.scripts:
         from ..code.samples.feeding import loader_keeps_order
 

@@ -22,7 +22,7 @@ _RAW = re.compile(
 _CHATS = re.compile(r"/chat/completions|chat\.completions|\bllm\.chat\(")
 _CHAT = re.compile(
     r"/chat/completions|chat\.completions|apply_chat_template|\.chat\(|<\|im_start|\[INST\]|<\|user\|>"
-    r"|<start_of_turn>|Human:|### ?(?:Instruction|Human)|template",
+    r"|<start_of_turn>|Human:|### ?(?:Instruction|Human)|template|prompt_token_ids",
     re.IGNORECASE,
 )
 
@@ -36,6 +36,8 @@ def template_left_out(view: View) -> Finding:
     if not used or not asking:
         return unknown("no template for chats is set, or no script asks the trained model")
     told = f"{used[0].key} = {used[0].value}"
+    if any(re.search(r"apply_chat_template", text) for text in view.run.scripts.values()):
+        return absent(f"{told}, and a script writes its questions in the template of the tokenizer")
     for file, text in asking:
         raw = _RAW.search(text)
         if raw is not None and _CHAT.search(text) is None:

@@ -52,7 +52,7 @@ def _called(run: Run, calls: re.Pattern[str]) -> tuple[str, int] | None:
     return None
 
 
-def _one_process_script(run: Run) -> tuple[str, int] | None:
+def one_process_script(run: Run) -> tuple[str, int] | None:
     """Where the only training step stands, if no script says anything of several processes."""
     step = _called(run, _STEPS)
     return step if step is not None and _called(run, _SEVERAL) is None else None
@@ -248,7 +248,7 @@ def trains_alone(view: View) -> Finding:
         if asked is not None and asked[0] > several and counted is None and joined is None:
             return unknown(f"{how}; {says(asked[1])} asks for {asked[0]}")
         return absent(how, value=several)
-    script = _one_process_script(run)
+    script = one_process_script(run)
     if asked is None and script is not None:
         return absent("the training script sets up one process", value=1, where=(Place(*script),))
     if asked is None:

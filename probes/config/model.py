@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from ...engine.model import Place
@@ -38,6 +39,8 @@ _CHECKPOINT = re.compile(
     r"|pre_trained(?:_path)?|pretrained(?:_path|_ckpt|_model_path)?|ckpt_path|model_name_or_path|load)$",
     re.I,
 )
+FEW = 64
+LEAST_LOSSES = 10
 _EMPTY = ("", None, "none", "null", False, "false")
 
 
@@ -62,8 +65,10 @@ def output_misses_loss(view: View) -> Finding:
 
     A loss that is named by a string takes chances (`from_logits` is false there).
     """
+    told = [(m, s) for s in view.run.raw_settings if (m := _KERAS_LAYER.match(s.key))]
+    outer = min((m[1].count("layers") for m, _ in told), default=0)  # a model may be a layer of another one
     last = max(
-        ((int(m[2]), s) for s in view.run.raw_settings if (m := _KERAS_LAYER.match(s.key))),
+        ((int(m[2]), s) for m, s in told if m[1].count("layers") == outer),
         key=lambda pair: pair[0],
         default=None,
     )
@@ -76,7 +81,11 @@ def output_misses_loss(view: View) -> Finding:
     if last is None or "crossentropy" not in named:
         return unknown("no configuration of a Keras model with one cross-entropy lies in the run")
     at, output = last
-    layers = [s.key for s in view.run.raw_settings if re.search(r"\blayers\.\d+\.class_name$", s.key)]
+    layers = [
+        s.key
+        for s in view.run.raw_settings
+        if re.search(r"\blayers\.\d+\.class_name$", s.key) and s.key.count("layers") == outer
+    ]
     if any(int(key.split(".")[-2]) > at for key in layers):
         return unknown("the last layer of the model has no setting `activation`")
     given = [
@@ -133,8 +142,26 @@ def tuned_from_nothing(view: View) -> Finding:
     named = next((s for s in places if names_weights(s)), None)
     if named is not None:
         return absent(f"fine-tuning begins with {named.key} = {named.value}", where=where)
+    begun = _begins_trained(view.run)
+    if begun is not None:
+        return unknown(f"the configuration names no checkpoint; {begun}", where=where)
     listed = ", ".join(dict.fromkeys(s.key for s in places))
     return present(f"{mode.key} = finetune, and no checkpoint is named ({listed})", where=where)
+
+
+BELOW_GUESS = 0.6  # of ln(vocabulary): nothing that starts from random weights begins so low
+
+
+def _begins_trained(run: Run) -> str | None:
+    """In words, that the first loss is that of trained weights: far below a guess among all words."""
+    loss, words = run.series.get("train/loss"), number_of(run, "vocab_size")
+    if loss is None or words is None or words < FEW or len(loss) < LEAST_LOSSES:
+        return None
+    first = float(loss.values[0])
+    if not 0 < first < BELOW_GUESS * math.log(words):
+        return None
+    guess = f"{math.log(words):.4g} of a guess among {words:g} words"
+    return f"the first loss, {first:.4g}, is far below the {guess}"
 
 
 _OWN = re.compile(
@@ -209,11 +236,32 @@ def moments_not_loaded(view: View) -> Finding:
     source = source_of(view.run)
     if source is not None and source[0].value is True and loads_its_own(view.run) is False:
         return unknown(f"{source[0].key} is set: a new training begins with weights of another", where=where)
+    if _from_elsewhere(view.run) and "train/loss" not in view.run.earlier:
+        return unknown(f"{told[0].key} is set, and what is loaded is not where the run saves", where=where)
     if not resumed or not any((e.step or e.value or 0) > 0 for e in resumed):
         return unknown(f"{told[0].key} is set; nothing says that the run goes on past its first step")
     step = next((e.step or e.value) for e in resumed if (e.step or e.value or 0) > 0)
     return present(
         f"the run goes on at step {step:g} with {told[0].key}: its moments begin anew", step=step, where=where
+    )
+
+
+def _from_elsewhere(run: Run) -> bool:
+    """Whether a run loads from another place than where it saves (Megatron's `--load` and `--save`)."""
+    told = {
+        (names.parts_of(s.key) or [""])[-1]: str(s.value).rstrip("/") for s in run.raw_settings if s.value
+    }
+    return bool(told.get("load") and told.get("save")) and told["load"] != told["save"]
+
+
+_DRAWS_ACTIONS = re.compile(r"(?i)(?:^|\.)(?:actor|policy|pi|dist\w*|exploration|agent|world_model)\.")
+
+
+def _scaled_by_width(run: Run) -> bool:
+    """muP divides what is configured by the width of each layer."""
+    return any(
+        re.match(r"(?:use_)?(?:mup|mu_?param\w*)(?:_|$)", names.last_part(s.key)) and s.value
+        for s in run.raw_settings
     )
 
 
@@ -224,6 +272,10 @@ def init_extreme(view: View, large: float, small: float) -> Finding:
     value = number_of(view.run, "init_std")
     if value is None or value < 0:
         return not_recorded("init_std")
+    if _DRAWS_ACTIONS.search(setting.raw) or _scaled_by_width(view.run):
+        return unknown(
+            f"{says(setting)}: of actions, or scaled by the width of each layer", **carried(setting)
+        )
     mine = [s for s in view.run.raw_settings if s.key == "init_std" and s.file == setting.file]
     drawn = [(float(s.value), s) for s in mine if isinstance(s.value, (int, float))]  # of each kind of layer
     widest, at = max(drawn, key=lambda x: x[0], default=(value, None))
@@ -257,9 +309,6 @@ def init_zero(view: View) -> Finding:
     return absent(says(shown), **carried(shown))
 
 
-FEW = 64
-
-
 @probe("config:vocab_size", "config:tokenizer_vocab_size")
 def vocab_mismatch(view: View) -> Finding:
     """The tokenizer has more tokens than the model has embeddings."""
@@ -275,8 +324,28 @@ def vocab_mismatch(view: View) -> Finding:
         return absent(f"{text}, and is then given {max(made):g}", **rest)
     if said.trust == BANNER and 0 < tokens - model <= FEW:  # a script adds some
         return unknown(f"{text}: the model may be given rows for the tokens that were added", **rest)
+    if tokens > model and (other := _other_words(run, tokens)):
+        return unknown(f"{text}; {other}", **rest)
     # more embeddings than tokens is usual: they are padded to a multiple of 64 or 128
     return present(text, **rest) if tokens > model else absent(text, **rest)
+
+
+_WORDS = re.compile(r"(?i)vocab|num_(?:text_)?tokens|n_(?:text_)?tokens|n_vocab")
+_CODES = re.compile(r"(?i)codec|codebook|encodec|vq|acoustic|speech_tok|audio_tok|semantic")
+
+
+def _other_words(run: Run, tokens: float) -> str:
+    """Which other vocabulary text may be read with: models of speech have one for codes, too."""
+    for setting in run.raw_settings:
+        leaf = names.last_part(setting.key)
+        if "tokenizer" in setting.key:
+            continue
+        count = None if isinstance(setting.value, tuple) else names.number(setting.value)
+        if _WORDS.search(leaf) and count is not None and count >= tokens:
+            return f"{setting.key} = {setting.value} may be the text's"
+        if _CODES.search(setting.key):
+            return f"{setting.key}: the model has a vocabulary of codes"
+    return ""
 
 
 @probe("config:num_classes", "config:data_num_classes")

@@ -282,6 +282,12 @@ def _is_adam(run: Run) -> bool:
     return str(value_of(run, "optimizer") or "").startswith("adam")
 
 
+# `loss.beta1`, `diffusion.beta1`: what else is called so.
+_OF_ANOTHER = re.compile(
+    r"(?i)(?:^|[._])(?:loss\w*|criterion|vae|kld?|diffusion|noise\w*|dpo|smooth\w*|f_?beta|schedule)\."
+)
+
+
 @probe("config:momentum|config:adam_beta1|config:adam_beta2")
 def momentum_extreme(view: View, high: float, beta2_low: float) -> Finding:
     """Momentum or beta1 close to one (or outside 0..1), or beta2 below its usual range."""
@@ -292,6 +298,8 @@ def momentum_extreme(view: View, high: float, beta2_low: float) -> Finding:
         if (v := number_of(run, k)) is not None
     ]
     for setting, value in known:
+        if _OF_ANOTHER.search(setting.raw):
+            continue
         second = setting.key == "adam_beta2"
         if value < 0 or value >= 1 or (not second and value >= high):
             return present(says(setting), **carried(setting, threshold=1.0 if second else high))
@@ -310,5 +318,7 @@ def betas_swapped(view: View) -> Finding:
     if mean is None or squares is None:
         return not_recorded("adam_beta1")
     text = f"{says(run.settings['adam_beta1'])}, {says(run.settings['adam_beta2'])}"
+    if _OF_ANOTHER.search(run.settings["adam_beta1"].raw) or mean >= 1:
+        return unknown(f"{text}: weights of something else than moments of an optimizer")
     rest = carried(run.settings["adam_beta1"], threshold=squares)
     return present(text, **rest) if mean > squares else absent(text, **rest)

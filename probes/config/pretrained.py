@@ -16,6 +16,10 @@ from .model import loads_its_own, names_weights, source_of
 _BASE = re.compile(r"^(?:rope_theta|rotary_(?:emb_)?base|rope_base|rotary_theta|theta)$")
 _EPSILON = re.compile(r"^(?:rms_norm_eps|layer_norm_eps(?:ilon)?|layernorm_epsilon|norm_eps(?:ilon)?)$")
 _LENGTH = re.compile(r"^(?:seq_length|seq_len|max_seq_len(?:gth)?|cutoff_len|max_length)$")
+# Blocks of another part of the model, with norms and positions of their own.
+_OTHER_PART = re.compile(
+    r"(?i)vision|visual|vit\b|audio|speech|image|projector|encoder|draft|teacher|reward|critic|dit\b|vae"
+)
 FAR = 3.0  # times: no rounding and no other way to write a value
 
 
@@ -42,8 +46,12 @@ def other_constants(view: View) -> Finding:
     homes = _homes(told)
     if len(homes) != 1:
         return unknown("no config.json of one model lies there")
-    theirs = {last_part(s.key): s for s in told if s.file in homes}
-    mine = [s for s in told if s.file not in homes and not s.file.endswith("config.json")]
+    theirs = {last_part(s.key): s for s in told if s.file in homes and not _OTHER_PART.search(s.key)}
+    mine = [
+        s
+        for s in told
+        if s.file not in homes and not s.file.endswith("config.json") and not _OTHER_PART.search(s.key)
+    ]
     if not any(names_weights(s) for s in mine):
         return unknown("nothing says that weights are loaded")
     trained = (

@@ -7,7 +7,8 @@ import re
 from ...engine.model import Place
 from .. import settings as names
 from ..registry import Finding, View, absent, present, probe, unknown
-from .values import carried, not_recorded, number_of, says
+from ..run import Run
+from .values import carried, not_recorded, number_of, only_a_context, says
 
 
 @probe()
@@ -62,6 +63,8 @@ def npu_passed_over(view: View) -> Finding:
         return unknown("nothing says that the machine has NPUs")
     if any(_NAMES_NPU.search(text) for text in run.scripts.values()):
         return absent("the script itself names NPUs")
+    if _NPU.search(_device(run)):
+        return absent(f"the device of the training is {_device(run).strip()}")
     plain = [e for e in told if _ON_PROCESSOR.search(e.text)]
     if not plain and not run.scripts:
         return unknown("a library finds no CUDA; which device trains is not recorded")
@@ -78,12 +81,21 @@ def cuda_switched_off(view: View) -> Finding:
     told = [e for e in run.events if e.data == "amp-disabled" and "cuda" in e.text.lower()]
     if not told:
         return unknown("no log says that mixed precision of CUDA was switched off")
-    device = run.settings.get("device")
-    named = f"{device.value if device else ''} {run.facts.get('device') or ''}"
-    if not (_NPU.search(named) or any(_ASCEND_VARIABLE.search(s.key) for s in run.raw_settings)):
+    told = [e for e in told if not only_a_context(run, e)]
+    if not told:
+        return unknown(
+            "contexts of autocast for CUDA switch themselves off; the number format is made elsewhere"
+        )
+    if not (_NPU.search(_device(run)) or any(_ASCEND_VARIABLE.search(s.key) for s in run.raw_settings)):
         return unknown("nothing says that an NPU trains")
     first = told[0]
     return present(f"on an NPU the log says: {first.text}", where=(Place(first.file, first.line),))
+
+
+def _device(run: Run) -> str:
+    """What settings and logs call the device."""
+    device = run.settings.get("device")
+    return f"{device.value if device else ''} {run.facts.get('device') or ''}"
 
 
 _NPU = re.compile(r"(?i)\bnpu\b|ascend|davinci")

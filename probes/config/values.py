@@ -26,7 +26,29 @@ def number_of(run: Run, key: str) -> float | None:
 
 def amp_disabled(run: Run) -> Event | None:
     """The framework's own word that mixed precision was switched off."""
-    return next((e for e in run.events_of("known-warning") if e.data == "amp-disabled"), None)
+    told = (e for e in run.events_of("known-warning") if e.data == "amp-disabled")
+    return next((e for e in told if not only_a_context(run, e)), None)
+
+
+_CONTEXT = re.compile(r"(?i)device_type of '?\w+'?, but")
+# Who makes the number format without such a context: Megatron and DeepSpeed keep the weights in it.
+_KEEPS_HALF = re.compile(
+    r"(?:^|\.)(?:tensor_model_parallel_size|params_dtype|(?:bf16|fp16|bfloat16)\.enabled)$"
+)
+_OWN_DEVICE = ("transformers", "accelerate", "lightning")
+
+
+def only_a_context(run: Run, event: Event) -> bool:
+    """Whether it is one context of autocast that is off, while others make the number format of the training.
+
+    PyTorch's own code for recomputation and layers of libraries open one for CUDA wherever they run.
+    """
+    if _CONTEXT.search(event.text) is None:
+        return False
+    library = str(run.facts.get("trainer") or "").lower().startswith(_OWN_DEVICE)
+    return library or any(
+        _KEEPS_HALF.search(s.key) and s.value not in (None, False) for s in run.raw_settings
+    )
 
 
 def says(setting: Configured) -> str:

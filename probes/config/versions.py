@@ -12,6 +12,7 @@ from ...engine.model import Place, Scalar
 from .. import settings as names
 from ..registry import Finding, View, absent, place_of, present, probe, unknown
 from ..run import Run
+from ..settings.derived import MADE_OF_BATCHES
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -176,7 +177,10 @@ def _recorded(run: Run, key: str) -> Scalar | tuple[Scalar, ...]:
     if key.startswith("first:"):  # what a run begins with tells some defects
         series = run.series.get(key.removeprefix("first:"))
         return float(series.values[0]) if series is not None and len(series.values) else None
-    return run.settings[key].value if key in run.settings else None
+    told = run.settings.get(key)
+    if told is None or told.raw == MADE_OF_BATCHES:
+        return None  # what the batches leave is accumulated by another trainer than that of a library
+    return told.value
 
 
 def conditions(run: Run, bug: Mapping[str, Any]) -> dict[str, bool | None]:

@@ -67,6 +67,18 @@ def _stays(later: Floats, share: float = 0.05) -> bool:
     return first - last < share * abs(first)
 
 
+SCORES = 5  # evaluations from which an equal score is no chance of a small set
+
+
+def _order(value: float) -> int:
+    return math.floor(math.log10(abs(value))) if value else 0
+
+
+def _coarse(value: float, unit: float) -> bool:
+    """Whether a number is a whole count of 1 / `unit`: rounded, or a share of few samples."""
+    return abs(value * unit - round(value * unit)) < 1e-9 * max(1.0, abs(value * unit))
+
+
 @probe()
 def stands_still(view: View, progress: float, points: int = 3) -> Finding:
     """Every evaluation gives the same value, to its last digit, while the training loss falls by `progress`.
@@ -94,6 +106,10 @@ def stands_still(view: View, progress: float, points: int = 3) -> Finding:
             return unknown(f"{words} and is zero: nothing was scored")
         if series.name != "eval/loss" and not 0 < float(values[0]) < 1:
             return unknown(f"{words}: at a limit of the metric")
+        if series.name != "eval/loss" and len(values) < SCORES:
+            return unknown(f"{words}: so it may be, of few samples")
+        if series.name == "eval/loss" and _coarse(float(values[0]), 10 ** (1 - _order(float(values[0])))):
+            return unknown(f"{words}, of which two digits at most are logged")
         if series.name != "eval/loss" and accuracy_at_majority(view).state is State.PRESENT:
             return unknown(f"{words}: the share of the largest class")
         if answers_nan(run):
@@ -288,6 +304,11 @@ def loss_is_multiple(view: View, ratio: float, spread: float, gap: float) -> Fin
     level = _level(right)
     if level is None:
         return unknown(f"{words}; the accuracy on evaluation data is not logged")
+    batches = number_of(run, "gradient_accumulation_steps") or 1
+    if batches > 1 and 0.6 < factor / batches < 1.7:
+        return unknown(
+            f"{words}; the training loss may be logged divided by the {batches:g} batches of a step"
+        )
     other = _level(seen)
     if level < 0.5 or (other is not None and other - level > gap):
         return absent(f"{words}; the accuracy there is {level:.3g}", **rest)

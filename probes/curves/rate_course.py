@@ -13,7 +13,7 @@ from .. import settings as names
 from ..config import plateau
 from ..config.values import carried, number_of, says, value_of
 from ..registry import Finding, View, absent, present, probe, unknown
-from ..run import Event, Run
+from ..run import Configured, Event, Run
 from .learning_rate import CURVE, Curve, curve, seen_at, where
 
 _DECAYING = frozenset(
@@ -175,10 +175,29 @@ def lr_never_decays(view: View, points: int = 5, least_share: float = 0.3) -> Fi
     if scheduler.value in ("step", "multistep"):
         if not _decay_due(run, lr):
             return unknown("whether a decay was due by the last point is not recorded", series=(CURVE,))
-    elif (planned := _planned(run, lr)) is not None and lr.steps[-1] < least_share * planned:
+    elif _of_noise(run, scheduler):
+        return unknown(f"{says(scheduler)} is that of the noise of a diffusion model", series=(CURVE,))
+    elif (planned := _whole(run, lr)) is not None and lr.steps[-1] < least_share * planned:
         return unknown("the run is too short for its schedule to show", series=(CURVE,))
     text = f"{says(scheduler)} is configured, and the learning rate stays at {lr.values[-1]:g}"
     return present(text, **rest)
+
+
+_DIFFUSION = re.compile(r"(?i)timesteps|diffusion|noise_sched|beta_(?:start|end)|min_snr|snr_gamma|v_pred")
+
+
+def _of_noise(run: Run, scheduler: Configured) -> bool:
+    """A bare `schedule: cosine` beside settings of diffusion tells how noise is added."""
+    named = set(re.split(r"[._]", scheduler.raw.lower()))
+    return not {"lr", "sched", "scheduler"} & named and any(
+        _DIFFUSION.search(s.key) for s in run.raw_settings
+    )
+
+
+def _whole(run: Run, lr: Curve) -> float | None:
+    """The length of the schedule: that of the run, or a longer one that it is cut from."""
+    planned, decays = _planned(run, lr), number_of(run, "lr_decay_steps")
+    return max((n for n in (planned, decays) if n is not None), default=None)
 
 
 def _decay_due(run: Run, lr: Curve) -> bool:

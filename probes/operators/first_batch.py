@@ -13,6 +13,7 @@ from ..tensors.model import Operator, Tensor
 from .dumps import NO_DUMP, dumps
 
 EQUAL = 0.01  # relative: losses of one course
+ALIKE = 0.05  # the same of two seeds
 SAME = 1e-3  # relative: figures of weights that both sides start from
 IGNORED = -100
 _LOSSES = ("crossentropy", "nllloss")
@@ -60,6 +61,9 @@ def batch_of_other_scale(view: View, ratio: float) -> Finding:
     text = f"{mine.name} is given values from {ends[0][0]:.4g} to {ends[0][1]:.4g}"
     words = f"{text}, in the benchmark from {ends[1][0]:.4g} to {ends[1][1]:.4g}"
     if max(spans) / min(spans) >= ratio:
+        losses = pair(view, "train/loss", 8)
+        if not isinstance(losses, str) and np.median(np.abs(losses.run / losses.bench - 1)) < ALIKE:
+            return unknown(f"{words}; the losses are like the benchmark's all the same: another batch?")
         where = (Place(a.file or mine.name, step=mine.step, rank=mine.rank),)
         return present(words, value=spans[0] / spans[1], threshold=ratio, where=where)
     return absent(words, threshold=ratio)

@@ -100,6 +100,18 @@ def _layout(run: Run) -> bool | None:
     return False if numbers or whole else None
 
 
+def shared_out(run: Run) -> bool:
+    """Whether ranks keep the moments of a part each (Megatron's distributed optimizer, DeepSpeed's ZeRO)."""
+    for setting in run.raw_settings:
+        name, value = setting.key.rsplit(".", 1)[-1], setting.value
+        if name in ("use_distributed_optimizer", "enable_parallel_optimizer") and value is True:
+            return True
+        if setting.key.endswith("zero_optimization.stage") or name == "zero_stage":
+            if isinstance(value, (int, float)) and value >= 1:
+                return True
+    return False
+
+
 def _groups(ranks: dict[int, _Weights], names: set[str]) -> tuple[list[list[int]], str]:
     """Ranks that hold the same, and the weight that tells them apart ("" where nothing does)."""
     groups: list[list[int]] = []
@@ -316,6 +328,10 @@ def reduced_apart(view: View) -> Finding:
     """Gradients differ over ranks after they were exchanged, of weights that are equal over these ranks."""
     if _layout(view.run):
         return unknown("the model is split over devices: ranks hold different parts")
+    if shared_out(view.run):
+        return unknown(
+            "the optimizer's work is shared out: each rank gets the sum of its own part of a gradient alone"
+        )
     held = _held(view.run)
     for step, ranks in _exchanged(view.run):
         weights = {r: held.get((step, True), {}).get(r, {}) for r in ranks}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -42,6 +43,18 @@ def _figures(tensor: Tensor) -> tuple[float, float, float] | None:
     return found if all(map(math.isfinite, found)) else None
 
 
+_ENGINES = re.compile(r"(?:^|\.)(?:tensor_model_parallel_size|(?:bf16|fp16)\.enabled)$")
+
+
+def _copies(run: Run) -> bool:
+    """Megatron and DeepSpeed keep an fp32 copy of each weight: a small update shows in it first."""
+    masters = run.settings.get("master_weights")
+    if masters is not None:
+        return masters.value is not False
+    pure = any(s.key.endswith("use_precision_aware_optimizer") and s.value for s in run.raw_settings)
+    return not pure and any(_ENGINES.search(s.key) for s in run.raw_settings)
+
+
 @probe()
 def half_weights_stand(view: View, share: float, steps: int) -> Finding:
     """Of weights in half precision that have a gradient, `share` are the same to the last digit after a step.
@@ -55,6 +68,10 @@ def half_weights_stand(view: View, share: float, steps: int) -> Finding:
         for name in before.keys() & after.keys() & gradients.keys()
         if before[name].dtype in HALF and (gradients[name].statistics.norm or 0) > 0
     ]
+    if _copies(view.run):
+        return unknown(
+            "weights in half precision are copies of fp32 ones, which take in what is too small here"
+        )
     pairs = [(a, b) for one, other in found if (a := _figures(one)) and (b := _figures(other))]
     kept = len(_kept(view.run))
     if not pairs or kept < steps:

@@ -173,6 +173,10 @@ _GRAPH_PRECISION = {
 }
 
 
+_KEEPS = ("must_keep_origin_dtype", "origin")
+_HALF = ("fp16", "bf16", "fp8")
+
+
 def _switched_off(found: Mapping[str, Configured], level: Configured) -> bool:
     """`Namespace(amp=False, opt_level='O1')` in a log: the level of a switch that was off when it ran."""
     return (
@@ -187,6 +191,13 @@ def _derive_precision(found: dict[str, Configured]) -> None:
     if "precision" in found:
         return
     mode = found.get("graph_precision")
+    halves = [found[k] for k in ("amp_dtype", "mixed_precision") if k in found and found[k].value in _HALF]
+    if (
+        mode is not None
+        and str(mode.value).lower() in _KEEPS
+        and (halves or any(_flag(found, k) for k in _HALF))
+    ):
+        mode = None  # it keeps the formats that the program asks for
     if mode is not None and str(mode.value).lower() in _GRAPH_PRECISION:
         found["precision"] = _as(mode, "precision", _GRAPH_PRECISION[str(mode.value).lower()])
         return
@@ -202,7 +213,10 @@ def _derive_precision(found: dict[str, Configured]) -> None:
         found["precision"] = _as(found["amp"], "precision", "fp32")
     elif level is not None and re.fullmatch(r"(?i)o[0-3]|auto", str(level.value)):
         word = "fp32" if str(level.value).lower() == "o0" else "fp16"
-        found["precision"] = _as(level, "precision", word)
+        own = next((h for h in halves if h.file == level.file), None) if word == "fp32" else None
+        found["precision"] = _as(
+            own or level, "precision", own.value if own else word
+        )  # a model casts by itself
     elif _flag(found, "amp"):
         dtype = found.get("amp_dtype") or found.get("dtype")
         half = dtype is not None and dtype.value in ("fp16", "bf16", "fp8")
@@ -270,6 +284,8 @@ def device_count(settings: Mapping[str, Configured]) -> tuple[int, Configured] |
     if per_node is not None and counted:
         return counted * (_count(settings.get("nodes")) or 1), per_node
     listed = settings.get("devices")
+    if listed is not None and "visible" in listed.raw.lower():
+        return None  # what a process may see: one may take all (DataParallel, device_map), or one of them
     if listed is not None and (isinstance(listed.value, tuple) or "," in str(listed.value)):
         counted = _count(listed)
         if counted:
@@ -296,6 +312,9 @@ _SPLIT = re.compile(
 )
 
 
+MADE_OF_BATCHES = "global batch / micro batch / replicas"
+
+
 def _derive_accumulation(found: dict[str, Configured], settings: tuple[Setting, ...]) -> None:
     """Megatron and its kin are told the global and the micro batch, and accumulate what lies between them."""
     micro, whole = found.get("batch_size"), found.get("global_batch_size")
@@ -313,7 +332,7 @@ def _derive_accumulation(found: dict[str, Configured], settings: tuple[Setting, 
         return
     steps = all_of_them // (one * replicas)
     found["gradient_accumulation_steps"] = replace(
-        micro, key="gradient_accumulation_steps", value=steps, raw="global batch / micro batch / replicas"
+        micro, key="gradient_accumulation_steps", value=steps, raw=MADE_OF_BATCHES
     )
 
 

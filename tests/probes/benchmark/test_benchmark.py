@@ -642,19 +642,19 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     (
         "loss-scaled-by-constant",
         "present",
-        run([series("train/loss", MINE * 4), *curves(0, MINE)[1:]]),
+        run([series("train/loss", MINE * 4), *curves(0, MINE, scale=4.0)[1:]]),
         BENCH,
     ),
     (
         "loss-multiple-of-batches",
         "present",
-        run([series("train/loss", MINE * 4), *curves(0, MINE)[1:]], {"global_batch_size": 8}),
+        run([series("train/loss", MINE * 4), *curves(0, MINE, scale=4.0)[1:]], {"global_batch_size": 8}),
         run(curves(50), {"global_batch_size": 32}),
     ),
     (
         "loss-multiple-of-batches",
         "absent",
-        run([series("train/loss", MINE * 4), *curves(0, MINE)[1:]], {"global_batch_size": 16}),
+        run([series("train/loss", MINE * 4), *curves(0, MINE, scale=4.0)[1:]], {"global_batch_size": 16}),
         run(curves(50), {"global_batch_size": 32}),
     ),
     (

@@ -10,7 +10,15 @@ import pytest
 from traindoctor.engine.model import State
 from traindoctor.probes.benchmark import gradients as against_benchmark
 from traindoctor.probes.config import precision
-from traindoctor.probes.curves import eval_relations, gradients, metrics, objective, rounding, scaler
+from traindoctor.probes.curves import (
+    eval_relations,
+    gradients,
+    labels_counted,
+    metrics,
+    objective,
+    rounding,
+    scaler,
+)
 from traindoctor.probes.registry import Finding, View
 from traindoctor.probes.run import Run, Series
 
@@ -251,3 +259,40 @@ def test_what_begins_below_its_wrong_answers_is_no_sum() -> None:
         series("train/accuracy", np.linspace(0.33, 0.99, 40)),
     ]
     assert state(objective.batch_sum(view(run(curves, {"batch_size": 32})))) == "absent"
+
+
+def test_an_equal_score_of_few_samples_says_nothing_of_weights() -> None:
+    """Three equal scores may be chance, and a loss of two digits is rounded."""
+    falls = series("train/loss", FALL)
+    for name, values, expected in (
+        ("eval/accuracy", [0.85] * 3, State.UNKNOWN),
+        ("eval/accuracy", [0.85] * 6, State.PRESENT),
+        ("eval/loss", [0.02] * 5, State.UNKNOWN),
+        ("eval/loss", [1.3862] * 5, State.PRESENT),
+    ):
+        mine = view(run([falls, series(name, values)]))
+        assert eval_relations.stands_still(mine, progress=0.3).state is expected
+
+
+def test_steps_without_labels_whose_loss_is_that_of_all_ranks() -> None:
+    """One rank may have no label at a step; the mean over all ranks is a number like any other."""
+    counts = np.where(np.arange(200) % 37 == 5, 0.0, 900.0)
+    loss = 1.9 * np.exp(-np.arange(200) / 40) + 0.8
+    counted = series("label_tokens", counts, raw="label_tokens")
+    for values, expected in (
+        (loss, State.UNKNOWN),
+        (np.where(counts == 0, 0.0, loss), State.PRESENT),
+        (np.where(counts == 0, np.nan, loss), State.PRESENT),
+    ):
+        mine = view(run([series("train/loss", values), counted]))
+        assert labels_counted.steps_without_labels(mine).state is expected
+
+
+def test_a_training_loss_divided_by_its_accumulated_batches() -> None:
+    """Logged after that division, it is as many times smaller than the evaluation's."""
+    losses = [series("train/loss", FALL / 8), series("eval/loss", [0.92, 0.7, 0.5, 0.36], [2, 14, 28, 39])]
+    right = series("eval/accuracy", [0.7, 0.8, 0.9, 0.91], [2, 14, 28, 39])
+    for settings, expected in (({"gradient_accumulation_steps": 8}, State.UNKNOWN), ({}, State.PRESENT)):
+        mine = view(run([*losses, right], settings))
+        found = eval_relations.loss_is_multiple(mine, ratio=4.0, spread=2.0, gap=0.15)
+        assert found.state is expected, found.why

@@ -200,6 +200,7 @@ def test_some_weights_part_and_others_do_not(tmp_path: Path) -> None:
         ([5.0, 5.0], [0.5, 0.5], "", "absent"),
         ([5.0, 6.0], [0.5, 0.7], "", "unknown"),  # parts of one model?
         ([5.0, 5.0], [0.5, 0.7], "tensor_model_parallel_size: 2\n", "unknown"),
+        ([5.0, 5.0], [0.5, 0.7], "use_distributed_optimizer: true\n", "unknown"),  # each has its part's sum
     ],
 )
 @pytest.mark.parametrize("second", [False, True])

@@ -51,12 +51,12 @@ DETAILS = "API Name,余弦相似度,Status\nTorch.a.0.forward.output.0"
 VERDICTS = "API name,Forward Test Success,Backward Test Success\n"
 
 
-def states(folder: Path, *names: str, benchmark: Path | None = None) -> list[str]:
+def states(folder: Path, *names: str, benchmark: Path | None = None, theirs: str = LOG) -> list[str]:
     """What is read of a folder."""
     for one in (folder, benchmark):
         if one is not None:
             one.mkdir(exist_ok=True)
-            (one / "train.log").write_text(LOG)
+            (one / "train.log").write_text(LOG if one is folder else theirs)
     other = open_run(benchmark) if benchmark is not None else None
     found = dict(readings(open_run(folder), other, SYMPTOMS))
     return [found[n].state.value for n in names]
@@ -67,6 +67,7 @@ def states(folder: Path, *names: str, benchmark: Path | None = None) -> list[str
     [
         ("accuracy_checking_details_2024.csv", f"{DETAILS},0.83,error", ["unknown", "present"]),
         ("accuracy_checking_details_2024.csv", f"{DETAILS},0.999,warning", ["absent", "unknown"]),
+        ("accuracy_checking_details_2024.csv", f"{DETAILS},0.97,pass", ["absent", "unknown"]),
         ("api_precision_compare_result_2024.csv", f"{VERDICTS}Torch.a.0,pass,error", ["present", "unknown"]),
         ("accuracy_checking_result_2024.csv", f"{VERDICTS}Torch.a.0,pass,SKIP", ["absent", "unknown"]),
         ("accuracy_checking_result_2024.csv", VERDICTS, ["unknown", "unknown"]),
@@ -174,7 +175,8 @@ def test_batch_of_a_dump(tmp_path: Path, mine: tuple[float, int], expected: list
     run, other = dumped(tmp_path / "a", *mine), dumped(tmp_path / "b", 2.5, 9)
     asked = ("first-batch-other-scale", "dump-targets-out-of-range")
 
-    assert states(run, *asked, benchmark=other) == expected
+    assert states(run, *asked, benchmark=other, theirs=LOG.replace("loss 1", "loss 0")) == expected
+    assert states(run, *asked, benchmark=other)[0] != "present"  # one course: another batch, no other scale
     assert states(tmp_path / "c", *asked) == ["unknown", "unknown"]
 
 
@@ -507,3 +509,5 @@ def test_weights_that_an_update_leaves(
         (place / f"{kind}_0-99.csv").write_text(header + rows)
 
     assert states(tmp_path, "half-weights-stand") == [state]
+    (tmp_path / "args.yaml").write_text("tensor_model_parallel_size: 1\n")  # Megatron updates copies in fp32
+    assert states(tmp_path, "half-weights-stand") == ["unknown"]
