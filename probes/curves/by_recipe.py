@@ -19,6 +19,7 @@ from .judging import probe, see
 from .metrics import finite
 from .shapes import Shape, shape
 from .stuck import at_token_frequencies
+from .unlike_totals import weighed_classes
 
 _ARCHITECTURE = re.compile(
     r"^(?:arch|type|model_type|architecture|model|model_name|encoder_type|decoder_type|encoder|decoder)$"
@@ -78,7 +79,15 @@ def raw_columns(view: View, nats: float = 3.0) -> Finding:
     where = (Place(told.file, told.line),)
     if first < least:
         return absent(words, where=where, **rest)
+    if weighed := weighed_classes(run):
+        return unknown(f"{words}; {weighed} makes a guess cost more", where=where, **rest)
+    judged = situation.quality(run, ("eval", "train"))
+    if judged is not None and judged[0] == "good":
+        return unknown(f"{words}, but {judged[1]}", where=where, **rest)
     return present(words, where=(*where, *see(curve, 0)["where"]), **rest)
+
+
+LEARNED = 0.3  # of the loss: answers that stay near zero never win so much
 
 
 @probe()
@@ -107,6 +116,9 @@ def answers_near_nothing(view: View, points: int = 5, units: float = 50.0) -> Fi
         "threshold": 0.85 * both,
         "series": (series.name, held.name),
     }
+    drawn = shape(held)
+    if drawn is not None and drawn.progress >= LEARNED:
+        return absent(f"{words}, {drawn.progress:.0%} less than at first", **rest)
     if 0.85 * both <= end <= 1.02 * both and float(np.max(shares)) <= 1.05 * both and loss >= units:
         return present(words, where=(place(series, len(series) - 1),), **rest)
     return absent(words, **rest)

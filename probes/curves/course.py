@@ -18,6 +18,7 @@ from ..run import Run
 from . import situation, stats
 from .judging import on_loss, see, tail_of
 from .shapes import Rise, Shape, rises_for_good, shape
+from .unlike_totals import adds_up, terms_stay
 
 # ----------------------------------------------------------------------------------------------- rising
 
@@ -26,7 +27,7 @@ def rise_of(run: Run, curve: Shape, rise: float, tail: float = 0.2) -> Rise | No
     """The rise for good, unless the learning rate went up with it by schedule."""
     measured = curve if tail == 0.2 else shape(curve.series, tail) or curve
     found = rises_for_good(measured, rise, _dead(run, curve))
-    if found is None:
+    if found is None or adds_up(curve.y) or terms_stay(run, curve, curve.step(found.best.first)):
         return None
     if found.best.last > 0 and situation.restarts_configured(run):
         return None
@@ -152,6 +153,8 @@ def ends_above_start(run: Run, curve: Shape, above: float = 0.03, part: float = 
     rest: dict[str, Any] = {"value": round(last - first, 4), "series": (curve.name,)}
     if first <= 0 or curve.y.min() < 0:
         return unknown(f"{words}; below zero a loss has no floor")
+    if adds_up(curve.y) or terms_stay(run, curve, curve.step(0)):
+        return unknown(f"{words}; it adds up, or its terms do not rise", **rest)
     margin = max(above * first, 2 * stats.noise(curve.y))
     rises = all(b > a for a, b in pairwise(parts)) and min(parts) >= (1 - above) * first
     if last - first > margin and rises and not run.events_of("resume"):

@@ -194,7 +194,9 @@ def epoch_sawtooth(
     if not situation.rate_jumps(run, middle, last, 2.0):
         if alike >= needed and clear:
             return present(words, step=curve.step(0), **seen)
-        chance = _chance(alike, len(parts[-16:]), min(32, size) - _taken(size))
+        # the last batch may hold few samples: what is alike there alone is no order
+        inner = min(alike, _likeness([p[: len(p) - 1] for p in parts[-16:]])[0]) if not few else alike
+        chance = _chance(inner, len(parts[-16:]), min(32, size) - _taken(size))
         if (
             chance < UNLIKELY
             and len(parts) >= AGAIN

@@ -16,7 +16,7 @@ from ..registry import present as found
 from ..run import Floats, Run, Series
 from . import stats
 from .judging import is_mean_of_epochs, probe
-from .metrics import accuracy_at_majority, answers_nan, finite, last_place
+from .metrics import accuracy_at_majority, answers_nan, finite, last_place, rises
 from .shapes import Shape, shape
 from .situation import (
     FRACTIONS,
@@ -204,6 +204,8 @@ def metric_stays_as_loss_falls(view: View, progress: float, gain: float) -> Find
         return absent(words, **rest)
     if reached(series) >= 0.5:
         return unknown(f"{words}: it may have reached its ceiling")
+    if series.name.endswith(("/map", "/map50")) and rises(finite(series)):
+        return unknown(f"{words}, and rises from one evaluation to the next")
     return found(words, where=last_place(series), **rest)
 
 

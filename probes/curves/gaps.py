@@ -22,6 +22,7 @@ from .levels import COMMON_CLASSES, thrown_to_guessing
 from .metrics import JUDGED, finite, guess_of, last_place, shape_of, told_as, too_few
 from .shapes import Shape, shape
 from .situation import FRACTIONS, error_metric, less_is_better, metric, metric_shape, reached
+from .unlike_totals import of_other_scale
 
 
 def _pair(run: Run, kinds: tuple[str, ...] = FRACTIONS) -> tuple[Series, Series] | None:
@@ -94,6 +95,8 @@ def generalisation_gap(view: View, ratio: float = 0.25, gap: float = 0.15) -> Fi
         return unknown(f"train/loss falls to {train.end.value:.4g}: a loss without a floor tells of no gap")
     excess = held.end.value - train.end.value
     scale = max(abs(train.start.value), abs(held.start.value), 1e-300)
+    if train.end.value < 0:  # below zero the ways that both came tell, not the distance from it
+        scale = max(scale, train.fall, held.fall)
     error = float(np.hypot(train.end.error, held.end.error))
     seen: dict[str, Any] = {"value": round(excess / scale, 4), "threshold": ratio}
     words = (
@@ -108,6 +111,11 @@ def generalisation_gap(view: View, ratio: float = 0.25, gap: float = 0.15) -> Fi
         return unknown(f"{words}: training itself is not good")
     if excess <= 4 * error:
         return unknown(f"{words}, but they scatter too much to be sure")
+    judged, kept = situation.quality(run, ("eval",)), _kept_metric(run)
+    if judged is not None and judged[0] == "good" and held.progress > 0:
+        return unknown(f"{words}, but {judged[1]}: its answers are right, if not as sure", **seen)
+    if kept:
+        return unknown(f"{words}, but {kept}: its answers are as right as ever", **seen)
     return present(words, step=held.step(0), where=last_place(held.series), series=curves, **seen)
 
 
@@ -130,6 +138,17 @@ def _metric_gap(pair: tuple[Series, Series], gap: float) -> Finding:
     if high - low >= gap:
         return unknown(f"{words}, but {held.name} scatters too much to be sure")
     return absent(words, **seen)
+
+
+def _kept_metric(run: Run) -> str | None:
+    """Say that the evaluation metric ends as high as it ever was, up to its scatter; else None."""
+    series = metric(run, "eval", JUDGED)
+    if series is None or len(finite(series)) < 5:
+        return None
+    values = finite(series)
+    end, best = float(np.median(values[-max(1, len(values) // 4) :])), float(np.max(values))
+    margin = max(0.01 * best, stats.noise(values))
+    return f"{series.name} ends at {end:.4g} (best {best:.4g})" if end >= best - margin else None
 
 
 @probe()
@@ -300,6 +319,10 @@ def eval_bad_from_start(view: View, ratio: float = 1.5) -> Finding:
     started = situation.trained_start(view.run, train)
     if judged and judged[0] == "good" and started and train.end.value < 0.1:
         return unknown(f"{words}, but {judged[1]}, and {started}: training data were known from the start")
+    if (times := of_other_scale(train, held)) is not None:
+        return unknown(
+            f"{words}; it stays {times:.3g} times as high and falls with it: another unit or a sum"
+        )
     if not works:
         return unknown(f"{words}, but training itself has fallen by {train.progress:.0%} only")
     if beside[0] < 0.5 * train.start.value and held.y[0] < ratio * train.start.value:
@@ -528,6 +551,10 @@ def eval_never_learns(view: View, progress: float, share: float, some: float, wo
     told = float(np.nanmax(ranks.values)) if ranks is not None and np.isfinite(ranks.values).any() else 0.0
     if best < share * first or 0.7 <= told <= 1.0:  # a guess has 0.5
         return absent(words if best < share * first else f"{words}, and eval/auc comes to {told:.3g}", **rest)
+    if (times := of_other_scale(train, held)) is not None:
+        return unknown(
+            f"{words}; it stays {times:.3g} times as high and falls with it: another unit or a sum", **rest
+        )
     last, begin = float(held.y[-1]), float(held.y[0])
     away = last > worse * max(begin, share * first) and last > first
     if train.end.value > (1 - (some if away else progress)) * first or situation.trained_start(

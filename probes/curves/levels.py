@@ -12,9 +12,11 @@ from ...engine.model import Place, State
 from ..config.values import number_of
 from ..registry import Finding, absent, place, place_of, present, unknown
 from ..run import Run, Series
+from ..settings import class_counts
 from . import situation, stats
 from .judging import is_mean_of_epochs, on_loss, see, tail_of
 from .shapes import Shape
+from .unlike_totals import weighed_term
 
 MANY_CLASSES = 1000  # a vocabulary: the loss of a guess is far above what any trained model has
 COMMON_CLASSES = (*range(2, 11), 20, 50, 100, 1000)
@@ -126,6 +128,15 @@ _DENSITIES = re.compile(
 )
 
 
+def _of_shares(run: Run) -> float:
+    """What a guess by the shares of the classes loses, where their counts are recorded."""
+    counts = class_counts(run.raw_settings)
+    if counts is None or sum(counts[0]) <= 0:
+        return math.inf
+    shares = [n / sum(counts[0]) for n in counts[0] if n > 0]
+    return -sum(p * math.log(p) for p in shares)
+
+
 def may_lie_below_zero(run: Run, curve: Shape) -> bool:
     """Whether a loss below zero may be that of a density, a similarity or an overlap.
 
@@ -164,6 +175,8 @@ def negative(run: Run, curve: Shape) -> Finding:
                 f"{curve.name} goes down to {np.min(curve.y):.4g}, as a likelihood of densities, a similarity"
                 " or a Dice score does, and no accuracy tells that it is a cross-entropy"
             )
+        if other := weighed_term(run):
+            return unknown(f"{curve.name} is below zero, and a further term may be taken off ({other})")
         first = int(np.argmax(below))
         return present(
             f"{curve.name} is below zero at {np.sum(below)} of {curve.count} points, first"
@@ -421,7 +434,7 @@ def initial_below_chance(run: Run, curve: Shape, ratio: float = 0.6) -> Finding:
         return unknown(
             "the number of classes is not known" if known is None else "the loss is a sum of terms"
         )
-    level = situation.chance_loss(run, known.count)
+    level = min(situation.chance_loss(run, known.count), _of_shares(run))
     first, doubt = _first_loss(curve)
     seen: dict[str, Any] = {"value": round(first, 4), "threshold": round(ratio * level, 4)}
     words = f"the first value of {curve.name} is {first:.4g}, a guess among {known.count} gives {level:.4g}"
@@ -529,11 +542,7 @@ def _double_softmax(run: Run, curve: Shape, count: int, tolerance: float) -> Fin
                 words, where=see(curve, curve.count - 1)["where"], step=curve.step(curve.end.first), **seen
             )
         return absent(words, **seen)
-    known = situation.classes(run)
-    named = (
-        known is not None and known.setting.key != "vocab_size"
-    )  # text has an entropy of its own: any level
-    if abs(level - floor) <= tolerance * floor and (hinted or (count > 2 and named)):
+    if abs(level - floor) <= tolerance * floor and hinted:  # else an ordinary loss may stand there as well
         settled = curve.at(0.7) - level < 0.05 * max(curve.fall, 0.0) and curve.best_progress > 0.1
         if settled:
             return present(

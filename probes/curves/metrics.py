@@ -103,14 +103,14 @@ def metric_at_chance(view: View, margin: float = 0.03) -> Finding:
         return unknown(too_few(series, 3))
     loss = shape_of(situation.main_loss(run))
     reason = situation.too_early(run, loss, 5) if loss is not None else None
-    if reason is None and _rises(values):
+    if reason is None and rises(values):
         reason = "it rises from one evaluation to the next"
     if reason:
         return unknown(f"{words}, but {reason}")
     return present(words, step=float(series.steps[0]), where=(*last_place(series), *where), **seen)
 
 
-def _rises(values: Floats, points: int = 8, share: float = 0.85) -> bool:
+def rises(values: Floats, points: int = 8, share: float = 0.85) -> bool:
     """Whether of any two values the later is nearly always the higher one: that is no guess any more."""
     if len(values) < points:
         return False
@@ -332,6 +332,8 @@ def detects_next_to_nothing(view: View, most: float, progress: float, points: in
         return absent(words, **seen)
     if best <= 0 or len(values) < points or loss.progress < progress or (share is not None and share < 0.3):
         return unknown(f"{words}: zero is told by itself, and training has to have come far", **seen)
+    if rises(values):
+        return unknown(f"{words}, and rises from one evaluation to the next", **seen)
     return present(words, where=last_place(series), **seen)
 
 

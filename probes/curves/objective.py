@@ -15,6 +15,7 @@ from . import situation, stats
 from .judging import is_mean_of_epochs, on_loss, probe, see
 from .levels import floor_double_softmax
 from .shapes import Shape, shape
+from .unlike_totals import adds_up
 
 CLASSES = (*range(2, 201), 365, 500, 1000)
 BEGIN = 10  # steps within which a loss is still that of the untrained model
@@ -33,7 +34,7 @@ def batch_sum(view: View, spread: float = 1.5, least: int = 8) -> Finding:
     curve = shape(run.series["train/loss"])
     if batch is None or batch < least or curve is None:
         return unknown("the batch size is not known" if batch is None else "too few samples or points")
-    if situation.regression(run) or situation.objective(run):
+    if situation.regression(run) or situation.objective(run) or situation.summed_by_design(run):
         return unknown("this loss has no absolute scale")
     first, end = float(curve.y[0]), curve.end.value
     seen: dict[str, Any] = {"value": round(first, 4), "threshold": batch}
@@ -234,6 +235,8 @@ def climbs(run: Run, curve: Shape, share: float = 0.95, rise: float = 3.0) -> Fi
     first, last = float(levels[0]), float(levels[-1])
     words = f"{curve.name} goes from {first:.4g} to {last:.4g}, rising in {ups:.0%} of its course"
     seen: dict[str, Any] = {"value": round(ups, 4), "threshold": share}
+    if adds_up(curve.y):
+        return unknown(f"{words}: each value adds to the one before, as a sum does that is never set back")
     if first > 0 and last >= rise * first and ups >= share:
         return present(words, **see(curve, curve.count - 1), **seen)
     return absent(words, series=(curve.name,), **seen)

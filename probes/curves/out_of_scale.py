@@ -14,6 +14,7 @@ from .judging import on_loss, probe, see
 from .levels import OVERLAPS
 from .no_number import broken
 from .shapes import Shape
+from .unlike_totals import weighed_term
 
 # Losses that are zero for a perfect answer: minus the logarithm of a probability, or a distance. The
 # likelihood of a density ("nll"), a similarity and an overlap are no such losses.
@@ -52,6 +53,8 @@ def below_its_floor(run: Run, curve: Shape, least: float) -> Finding:
         return unknown(f"{words}; its name does not tell whether that can be")
     if curve.y[low] >= -least:
         return absent(words, series=(curve.name,), **seen)
+    if other := weighed_term(run):
+        return unknown(f"{words}; a further term may be taken off ({other})")
     return present(
         f"{words}, though it is named {min(kinds)}, which is zero at best",
         step=curve.step(low),

@@ -11,6 +11,7 @@ import numpy as np
 from ..assembly import names
 from ..config.values import of_torchtune
 from ..run import Configured, Floats, Run, Series
+from ..settings import last_part
 from . import stats
 from .shapes import Shape, shape
 
@@ -72,9 +73,21 @@ def terms(run: Run, split: str = "train") -> dict[str, Series]:
     return {n: s for n, s in sorted(run.series.items()) if n.startswith(f"{split}/loss/")}
 
 
+def summed_by_design(run: Run) -> bool:
+    """Whether the settings ask for sums over the batch, and the run learns well with them."""
+    asked = any(
+        last_part(s.key) in ("reduction", "loss_reduction", "ctc_loss_reduction") and s.value == "sum"
+        for s in run.raw_settings
+    )
+    judged = quality(run) if asked else None
+    return judged is not None and judged[0] == "good"
+
+
 def is_sum(run: Run, split: str = "train") -> bool:
     """Whether the loss is a sum: several of its terms were logged, or one that is another number."""
     total, parts = run.series.get(f"{split}/loss"), list(terms(run, split).values())
+    if summed_by_design(run):
+        return True
     if total is None or len(parts) != 1:
         return len(parts) > 1
     return not np.array_equal(total.values, parts[0].values, equal_nan=True)

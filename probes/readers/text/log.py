@@ -235,7 +235,8 @@ class Log:
         if b"Traceback (most recent call last)" in raw[:400]:
             self._traceback = number
             return None
-        if b"best iteration is" in raw[:80]:  # LightGBM: the next line is the row of that iteration again
+        if b"best iteration is" in raw[:80] or raw.rstrip().endswith(b"Best iteration:"):
+            # LightGBM, XGBoost: the next line is the row of that iteration again
             self._echo = number + 1
             return None
         if self.rows.first_line is None and first_weights.tells(_text(raw)):
