@@ -18,6 +18,7 @@ from ..curves.epochs import steps_per_epoch
 from ..curves.stats import level, noise
 from ..registry import Finding, View, absent, place, present, probe, unknown
 from ..run import Floats, Run
+from ..settings import last_part, number
 from .compare import FLOOR, sides
 from .end import end_of_metric, metric_of_both
 
@@ -133,6 +134,15 @@ def _levels(u: Floats, v: Floats, last: float) -> tuple[float, float, float]:
     return early.value, late.value, float(np.hypot(early.error, late.error))
 
 
+_LENGTH = ("steps_per_epoch", "iters_per_epoch", "batches_per_epoch", "limit_train_batches", "epoch_length")
+
+
+def _told_length(run: Run) -> float | None:
+    """How many steps settings call an epoch."""
+    told = (s for s in run.raw_settings if last_part(s.key) in _LENGTH and not isinstance(s.value, tuple))
+    return next((n for s in told if (n := number(s.value)) is not None), None)
+
+
 @probe("benchmark")
 def epoch_shorter(view: View, ratio: float) -> Finding:
     """An epoch has fewer steps than the benchmark's, by `ratio` or more, at an equal batch.
@@ -153,6 +163,11 @@ def epoch_shorter(view: View, ratio: float) -> Finding:
             return unknown(f"{text}; {key} is {sides[0]} and {sides[1]}", **rest)
     if number_of(view.run, "global_batch_size") is None:
         return unknown(f"{text}; the batch is not known", **rest)
+    told = [_told_length(r) for r in (view.run, view.benchmark)]
+    if any(told) and told[0] != told[1]:
+        return unknown(
+            f"{text}; the settings ask for {told[0] or 'all'} and {told[1] or 'all'} steps", **rest
+        )
     times = theirs[0] / max(mine[0], 1e-9)
     counted = number_of(view.run, "world_size") is not None or one_process_script(view.run) is not None
     if not counted and times > 1.9 and abs(times / round(times) - 1) < 0.01:

@@ -7,6 +7,7 @@ of another form are so in passing at most.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from ..config import plateau
 from ..registry import Finding, View, present, probe, unknown
 from ..run import Floats
+from .both import both, equal, told_sides
 from .common import adapters_apart
 from .compare import Pair, pair
 from .settings import setting_above, setting_below
@@ -53,7 +55,7 @@ def rate_below(view: View, ratio: float, share: float) -> Finding:
 
 
 def _judged(view: View, plain: Finding, ratio: float, share: float) -> Finding:
-    if (said := adapters_apart(view)) and (plain.state == "present"):
+    if plain.state == "present" and (said := adapters_apart(view) or _other_family(view)):
         return unknown(f"{plain.why}; {said}")
     if plain.state == "present" or plateau.watches(view.run):
         return plain
@@ -70,6 +72,19 @@ def _judged(view: View, plain: Finding, ratio: float, share: float) -> Finding:
     )
     rest: dict[str, Any] = {"value": stage.mine, "threshold": stage.theirs, "series": ("learning_rate",)}
     return present(text, step=stage.first, **rest)
+
+
+_ADAMS = frozenset(("adam", "adamw", "nadam", "radam", "adamax", "amsgrad"))
+
+
+def _other_family(view: View) -> str:
+    """In words, that optimizers of two families train, whose rates are of other sizes; else ""."""
+    found = both(view, "optimizer")
+    if found is None or equal("optimizer", *found):
+        return ""
+    kinds = [re.sub(r"[^a-z]", "", str(side.value).lower()) for side in found]
+    kinds = ["adam" if any(k.startswith(a) for a in _ADAMS) else k for k in kinds]
+    return "" if kinds[0] == kinds[1] else f"{told_sides(found)}: their rates are of other sizes"
 
 
 def stages(rates: Pair, share: float) -> list[Stage]:

@@ -86,11 +86,20 @@ def role_differs(view: View, role: str) -> Finding:
         files = _files_of_evaluation(view)
         differ += [f for f in files if f[1] != f[2]]
         equals += [f for f in files if f[1] == f[2]]
+    differ = [d for d in differ if not _one_word(d[1], d[2])]
     if differ:
         return say_others(differ)
     if equals:
         return absent(f"recorded on both sides, and equal: {', '.join(k for k, *_ in equals[:4])}", value=0)
     return unknown(f"no setting of the {role} is recorded on both sides")
+
+
+def _one_word(mine: object, theirs: object) -> bool:
+    """ "label" and "labels", "train" and "training": one name as two libraries have it."""
+    if not (isinstance(mine, str) and isinstance(theirs, str)):
+        return False
+    bare = [re.sub(r"(?:ing|s)$", "", re.sub(r"[^a-z0-9]", "", w.lower())) for w in (mine, theirs)]
+    return bare[0] == bare[1] != ""
 
 
 def _files_of_evaluation(view: View) -> list[Other]:
@@ -137,7 +146,8 @@ def processing_far(view: View, ratio: float) -> Finding:
     known = [f for key in _SIZES_OF_INPUTS if (f := both(view, key)) is not None]
     for found in known:
         values = both_numbers(found)
-        if values is not None and far_apart(*values, ratio) is not None:
+        longer = values is not None and found[0].key == "max_sequence_length" and values[0] > values[1]
+        if values is not None and not longer and far_apart(*values, ratio) is not None:  # nothing is cut then
             return present(told_sides(found), value=values[0], threshold=values[1], where=where_told(found))
     numbers = [d for d in differ + equals if names.number(d[1]) is not None]
     numbers += [(f[0].raw, f[0].value, f[1].value, place_of(f[0])) for f in known]

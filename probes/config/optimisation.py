@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ...engine.model import State
 from .. import settings as names
+from ..curves.learned import learned_well
 from ..readers.script import DEFAULT
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
 from ..run import Configured, Run
@@ -35,8 +37,31 @@ def setting_above(view: View, setting: str, limit: float, limit_sgd: float | Non
         if not _of_two_modules(found, view.run.settings["optimizer"]):
             limit = limit_sgd
     if value > limit:
+        said = _no_harm(view, setting, value) if setting in _HOLDS_BACK else ""
+        if said:
+            return unknown(f"{says(found)}, above {limit:g}; {said}", **carried(found, threshold=limit))
         return present(f"{says(found)}, above {limit:g}", **carried(found, threshold=limit))
     return absent(f"{says(found)}, not above {limit:g}", **carried(found, threshold=limit))
+
+
+_HOLDS_BACK = frozenset(("weight_decay", "dropout", "label_smoothing"))
+_DECOUPLED = ("adamw", "lion", "adamweightdecay", "lamb", "sophia", "muon")
+_LEFT = 0.5  # of a weight that nothing moves, after all steps of decay
+
+
+def _no_harm(view: View, setting: str, value: float) -> str:
+    """In words, that the run learned all the same, or that all steps of decay take little; else ""."""
+    if said := learned_well(view.run):
+        return said
+    rate, loss = number_of(view.run, "learning_rate"), view.run.series.get("train/loss")
+    counted = loss is not None and loss.unit in ("step", "iteration") and len(loss) > 0
+    if setting != "weight_decay" or loss is None or not counted or rate is None:
+        return ""
+    decoupled = str(value_of(view.run, "optimizer")) in _DECOUPLED
+    left = math.exp(-rate * value * float(loss.steps[-1]))
+    if not decoupled or left < _LEFT:
+        return ""
+    return f"with a rate of {rate:g} all of {loss.steps[-1]:g} steps leave {left:.0%} of a weight"
 
 
 def _of_two_modules(one: Configured, other: Configured) -> bool:

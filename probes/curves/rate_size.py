@@ -16,6 +16,7 @@ from ..config.values import number_of, of_torchtune, says, value_of
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run, Series
 from . import situation
+from .learned import learned_well, trains_little
 from .learning_rate import CURVE, curve, seen_at, where, whole
 from .no_number import broken
 from .rate_course import vanishes
@@ -282,7 +283,9 @@ def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = 
 @probe()
 def lr_very_large(view: View, adam: float, sgd: float) -> Finding:
     """The largest learning rate is far above what the optimizer is used with."""
-    return _above(view, adam, sgd, "far above what is used")
+    found = _above(view, adam, sgd, "far above what is used")
+    said = trains_little(view.run) or learned_well(view.run) if found.state is State.PRESENT else ""
+    return unknown(f"{found.why}; {said}", value=found.value, where=found.where) if said else found
 
 
 @probe()
@@ -432,6 +435,23 @@ _LOADS_MODEL = re.compile(
 )
 
 
+_STAGES = frozenset(
+    ("dpo", "simpo", "ipo", "cpo", "orpo", "kto", "rlhf", "ppo", "grpo", "rloo", "online_dpo")
+)
+
+
+def _prefers(run: Run, usual: bool) -> str:
+    """In words, that settings ask for training by preferences, which goes on with small rates; else ""."""
+    for setting in run.raw_settings if usual else ():
+        last = setting.key.rpartition(".")[2]
+        if (
+            last in ("stage", "rlhf_type", "rl", "trainer_type", "train_type")
+            and str(setting.value) in _STAGES
+        ):
+            return f"{setting.key} = {setting.value}: preferences are learned with so little"
+    return ""
+
+
 _LANGUAGE_MODEL = re.compile(r"LM\w*\.from_pretrained\(")
 
 
@@ -515,6 +535,11 @@ def _below(view: View, adam: float, sgd: float, what: str) -> Finding:
         return unknown(
             f"{text}; trained models go on with so little, and the optimizer is not recorded", **rest
         )
+    said = (
+        learned_well(view.run, settled=True) or _prefers(view.run, value >= 0.01 * low) if value < low else ""
+    )
+    if said:
+        return unknown(f"{text}; {said}", value=value, **rest)
     if value < low and value >= 0.1 * low and _aligns_language(view.run):
         return unknown(f"{text}; language models are aligned with so little", **rest)
     loss = situation.main_loss(view.run)

@@ -313,6 +313,8 @@ def starts_enormous(view: View, *, ratio: float) -> Finding:
     curves = [s for s in view.run.all_series if s.name == "train/loss" and len(s) >= 4]
     if not curves:
         return unknown("no training loss with 4 points")
+    if re.search(r"ctc|rnn_?t|transducer", situation.text(view.run, "loss_function")):
+        return unknown("a loss of alignments adds up over frames: it is large as long as nothing is aligned")
     seen = None
     for series in curves:
         first, rest = float(series.values[0]), series.values[1:]

@@ -10,7 +10,7 @@ import re
 from ...engine.model import Place, State
 from ..curves.judging import probe
 from ..registry import Finding, View, absent, any_of, present, unknown
-from ..run import Run
+from ..run import Event, Run
 from ..tensors.checkpoints import Checkpoint, Weight
 from ..tensors.history import History, change, changes
 from ..tensors.shards import same_stage
@@ -160,6 +160,15 @@ def printed_over_ranks(view: View) -> Finding:
     return any_of(printed.apart(mine, printed.figures(view.run, r), f"those of rank {r}") for r in others)
 
 
+_FILE = re.compile(r"[\w./\\-]+\.(?:pth?|pt|ckpt|bin|tar|safetensors|pkl)\b")
+
+
+def _resumed_from(resumed: list[Event]) -> str:
+    """The name of the file that a log says training went on from."""
+    found = next((m[0] for e in resumed if (m := _FILE.search(e.text))), "")
+    return re.split(r"[/\\]", found)[-1]
+
+
 @probe()
 def optimizer_state_missing(view: View) -> Finding:
     """A run that was resumed, from checkpoints of its own that hold no optimizer state."""
@@ -174,6 +183,11 @@ def optimizer_state_missing(view: View) -> Finding:
     without = [c for c in judged if not c.optimizer]
     at = Place(resumed[0].file, resumed[0].line) if resumed else None
     where = (*places(*judged[:2]), *((at,) if at else ()))
+    named = _resumed_from(resumed)
+    if named and not any(c.path.endswith(named) for c in past.every):
+        return unknown(
+            f"the run went on from {named}, which does not lie there: what lies there may be exports"
+        )
     if len(without) == len(judged):
         return present(
             f"none of {len(judged)} checkpoints holds optimizer state, and the run was resumed", where=where

@@ -92,3 +92,33 @@ def test_half_as_many_steps_of_twice_as_many_processes(
         return run([curve], {"batch_size": 2, "global_batch_size": 2, **settings})
 
     assert reading("benchmark", "epoch-shorter-than-benchmark", side(steps), side(916)).state is expected
+
+
+def test_rates_of_two_families_of_optimizers_are_not_compared() -> None:
+    """Muon's rates are some hundred times those of Adam; Adam and AdamW have the same."""
+    theirs = {"optimizer": "adamw", "lr": 3e-4}
+    assert state("lr-above-benchmark", {"optimizer": "muon", "lr": 2e-2}, theirs) is State.UNKNOWN
+    assert state("lr-above-benchmark", {"optimizer": "adam", "lr": 2e-2}, theirs) is State.PRESENT
+
+
+@pytest.mark.parametrize("told", [{"label_smoothing": 0.1}, {"mixup": 0.8}, {"teacher_model": "regnety"}])
+def test_training_that_is_harder_by_design(told: dict[str, Any]) -> None:
+    """Smoothed or mixed labels and a teacher raise the training loss alone."""
+    held = 4 * np.exp(-np.arange(30) / 5) + 1.0
+    at = np.arange(10, 301, 10)
+    theirs = run([series("train/loss", LOSS), series("eval/loss", held, at)])
+    curves = [series("train/loss", LOSS + 1.2), series("eval/loss", held, at)]
+    assert reading("benchmark", "training-harder-than-benchmark", written(told, curves), theirs).state is (
+        State.UNKNOWN
+    )
+    assert reading("benchmark", "training-harder-than-benchmark", run(curves), theirs).state is State.PRESENT
+
+
+def test_names_that_two_libraries_write_otherwise() -> None:
+    """The same column or split under the words of two libraries; longer inputs, which cut nothing."""
+    theirs = {"data.label_column": "label", "data.split": "training", "max_seq_length": 512}
+    right = {"data.label_column": "labels", "data.split": "train", "max_seq_length": 2048}
+    sick = {"data.label_column": "coarse", "data.split": "test", "max_seq_length": 128}
+    for symptom in ("label-settings-differ", "split-settings-differ", "processing-value-far"):
+        assert state(symptom, right, theirs) is not State.PRESENT
+        assert state(symptom, sick, theirs) is State.PRESENT

@@ -168,3 +168,48 @@ def test_formats_that_a_graph_engine_keeps() -> None:
 def test_weight_decay_of_a_regularizer() -> None:
     """PaddlePaddle's configurations call it so."""
     assert written({"Optimizer.regularizer.coeff": 1e-4}).settings["weight_decay"].value == 1e-4
+
+
+RIGHT = [
+    series("train/loss", 2.3 * np.exp(-np.arange(120) / 15) + 0.2),
+    series("eval/accuracy", 0.93 - 0.8 * np.exp(-np.arange(8) / 2), np.arange(15, 121, 15)),
+]
+POOR = [series("train/loss", 2.3 + 0.1 * np.sin(np.arange(120.0))), RIGHT[1]]
+
+
+@pytest.mark.parametrize(
+    ("area", "symptom", "told"),
+    [
+        ("settings", "weight-decay-large", {"optimizer": "adamw", "weight_decay": 1.0}),
+        ("settings", "dropout-large", {"dropout": 0.7}),
+        ("settings", "regularization-large", {"label_smoothing": 0.4}),
+        ("learning_rate", "lr-extreme", {"optimizer": "sgd", "learning_rate": 30.0}),
+        ("learning_rate", "lr-very-small", {"optimizer": "adamw", "learning_rate": 1e-7}),
+    ],
+)
+def test_what_learned_well_was_not_kept_from_it(area: str, symptom: str, told: dict[str, Any]) -> None:
+    """A setting at the end of its range, of a run whose loss falls and whose held-out data score well."""
+    assert reading(area, symptom, run(RIGHT, told)).state is State.UNKNOWN
+    assert reading(area, symptom, run(POOR, told)).state is State.PRESENT
+
+
+@pytest.mark.parametrize(
+    ("symptom", "rate", "beside"),
+    [
+        ("lr-extreme", {"optimizer": "adamw", "learning_rate": 0.3}, {"peft_type": "PROMPT_TUNING"}),
+        ("lr-extreme", {"optimizer": "sgd", "learning_rate": 30.0}, {"freeze": "backbone"}),
+        ("lr-extreme", {"optimizer": "sgd", "learning_rate": 30.0}, {"linear_probe": True}),
+        ("lr-very-small", {"optimizer": "adamw", "learning_rate": 1e-7}, {"stage": "dpo"}),
+    ],
+)
+def test_rates_of_what_is_trained(symptom: str, rate: dict[str, Any], beside: dict[str, Any]) -> None:
+    """A last layer, vectors before the input, preferences: each with rates of its own."""
+    assert reading("learning_rate", symptom, written(rate | beside, POOR)).state is State.UNKNOWN
+    assert reading("learning_rate", symptom, written(rate, POOR)).state is State.PRESENT
+
+
+def test_a_decay_that_takes_little_in_so_many_steps() -> None:
+    """Decoupled decay shrinks by rate times decay: Lion's recipes have a large decay and a small rate."""
+    for rate, expected in ((3e-5, State.UNKNOWN), (1e-1, State.PRESENT)):
+        told = {"optimizer": "lion", "learning_rate": rate, "weight_decay": 1.0}
+        assert reading("settings", "weight-decay-large", run(POOR, told)).state is expected
