@@ -282,6 +282,9 @@ def resumed(view: View) -> Finding:
 def of_ranks(run: Run, name: str) -> dict[int, Series]:
     """The curve of each rank; none of what may be about a part of the model, which need not agree."""
     found = {rank: curves[name] for rank, curves in run.ranks.items() if name in curves}
+    numbers = {rank: bool(np.isfinite(s.values).any()) for rank, s in found.items()}
+    if any(numbers.values()):  # whose loss is never a number has none: a stage of a pipeline but the last
+        found = {rank: s for rank, s in found.items() if numbers[rank]}
     return {rank: s for rank, s in found.items() if len(s) and s.group != RANK_PART}
 
 
@@ -336,8 +339,20 @@ def _on_all_ranks(
             yield name, curves, steps[good], values[:, good]
 
 
+_NORMS = ("grad_norm", "weight_norm")
 _EVALUATED = ("eval/loss", "eval/accuracy")
 _MUST_AGREE = ("grad_norm", "weight_norm", "weight_sum", "learning_rate", "loss_scale")
+
+
+_PART = 0.15  # copies that see other samples have norms of one size; so far apart lie parts of a model
+
+
+def _of_parts(values: Floats) -> bool:
+    """Whether norms [rank, n] of the ranks differ in size from the start, as those of parts of a model do."""
+    early = values[:, : max(3, values.shape[1] // 3)]
+    middle = np.median(early, axis=1)
+    scatter = 1.4826 * np.median(np.abs(early - middle[:, None])) * 1.25 / early.shape[1] ** 0.5
+    return bool(np.ptp(middle) > max(_PART * float(np.median(middle)), 6 * float(scatter)))
 
 
 def _parting(values: Floats, least: int) -> int | None:
@@ -370,6 +385,8 @@ def ranks_diverge(view: View, relative: float, least: int = 3) -> Finding:
     """Ranks report different values of something that gradient exchange makes equal."""
     compared = 0
     for name, curves, steps, values in _on_all_ranks(view.run, _MUST_AGREE, least):
+        if name in _NORMS and _of_parts(values):
+            continue
         compared += name != "learning_rate"  # a schedule runs alike on ranks that share nothing
         spread = _spread(values)
         bad = np.flatnonzero(spread > relative)
@@ -393,6 +410,10 @@ def ranks_gradients_differ(view: View, relative: float, share: float = 0.9, leas
     After an exchange of gradients the norm is one and the same on all ranks, whatever their weights are.
     """
     for name, curves, steps, values in _on_all_ranks(view.run, ("grad_norm",), least):
+        if _of_parts(values):
+            return unknown(
+                f"{name} of {len(curves)} ranks differs in size from the start: of parts of a model"
+            )
         spread = _spread(values)
         bad = spread > relative
         text = f"{name} of {len(curves)} ranks differs at {np.sum(bad)} of {len(bad)} steps"
@@ -453,6 +474,8 @@ def ranks_first_differs(view: View, relative: float) -> Finding:
             return unknown(
                 f"{text}; each rank has gradients of its own, and parts with the first step", **rest
             )
+        if name == "weight_norm" and spread > _PART and _of_parts(values):
+            return unknown(f"{text}: too far apart for copies, as parts of a model are", **rest)
         later = _spread(values[:, 1:])
         later = later[np.isfinite(later)]
         if name == "weight_norm" and steps[0] > 1 and len(later) >= _LATER:

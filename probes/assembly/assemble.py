@@ -518,10 +518,11 @@ def _by_rank(attempts: Iterable[Series]) -> tuple[dict[str, Series], dict[int, d
     return best, {r: {n: max(f, key=_quality) for n, f in by.items()} for r, by in sorted(ranks.items())}
 
 
-def _quality(series: Series) -> tuple[bool, float, bool, bool, bool, int, int, str]:
+def _quality(series: Series) -> tuple[bool, bool, float, bool, bool, bool, int, int, str]:
     """The whole model before a part; more points (2 % do not count); a known unit, usual name, low rank."""
     return (
         series.group != RANK_PART,
+        series.rank is None or bool(np.isfinite(series.values).any()),  # a stage of a pipeline has no loss
         round(math.log(max(len(series.values), 1)) / 0.02),
         series.unit not in ("unknown", "row"),
         names.order(series.raw) < USUAL or not series.name.endswith("/loss"),

@@ -424,6 +424,16 @@ def _of_folder(path: str, files: list[RunFile]) -> Checkpoint | None:
     )
 
 
+# Inputs and labels: a batch that was dumped, or a data set
+_BATCH_FIELD = re.compile(
+    r"^(?:x|y|data|inputs?|images?|img|pixel_values|features?|labels?|targets?|masks?|ids|input_ids|attention_mask"
+    r"|token_type_ids|position_ids|text|audio|waveform|mel|index|idx|boxes|length|lengths)"
+    r"(?:_?(?:train|test|val|valid|dev|eval))?$",
+    re.IGNORECASE,
+)
+_OF_BATCHES = re.compile(r"(?:^|/)batch(?:es)?(?:[/_.-]|\d)", re.IGNORECASE)
+
+
 def _of_npz(file: RunFile) -> Checkpoint | None:
     pieces: dict[str, tuple[Stored, ...]] = {}
     notes = []
@@ -432,6 +442,8 @@ def _of_npz(file: RunFile) -> Checkpoint | None:
             pieces[name] = (stored,)
         else:
             notes.append(f"{name}: {stored}")
+    if _OF_BATCHES.search(file.path) or all(map(_BATCH_FIELD.match, pieces)):
+        return None
     return _made(file, "npz", pieces, notes=notes)
 
 

@@ -503,3 +503,21 @@ def test_layers_that_may_begin_anew(model: str, names: str, expected: str) -> No
         text = f"Some weights of {model} were not initialized from x and are newly initialized: {named}"
         event = Event("weights-newly-initialized", "log.txt", 1, text=text)
         assert state("log-layers-drawn-anew", run(events=[event])) == wanted
+
+
+def test_norms_of_parts_of_a_model_need_not_agree() -> None:
+    """What differs in size from the start is of parts; copies without exchange scatter about one size."""
+    apart = [NORM * f for f in (1.0, 1.3, 1.7)]
+    alone = [NORM, np.roll(NORM, 7), np.roll(NORM, 19)]
+    for symptom, name in (("ranks-diverge", "grad_norm"), ("ranks-gradients-differ", "grad_norm")):
+        assert state(symptom, ranks(name, *apart)) == "unknown"
+        assert state(symptom, ranks(name, *alone)) == "present"
+    assert state("ranks-first-loss-differs", ranks("weight_norm", *apart)) == "unknown"
+    assert state("ranks-diverge", ranks("weight_norm", *apart)) == "unknown"
+
+
+def test_a_stage_without_a_loss_is_no_bad_rank() -> None:
+    """Only the last stage of a pipeline has a loss; one that has had one and lost it is bad."""
+    lost = np.where(np.arange(len(LOSS)) < 9, LOSS, np.nan)
+    assert state("one-rank-bad", ranks("train/loss", LOSS, LOSS, LOSS * np.nan)) != "present"
+    assert state("one-rank-bad", ranks("train/loss", LOSS, LOSS, lost)) == "present"

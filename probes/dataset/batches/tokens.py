@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...run import Floats
 from .fitting import shown
@@ -291,6 +292,9 @@ def ignored(name: str, x: Floats, y: Floats) -> list[Difference]:
             continue
         if ignore != IGNORED[0] and (not _odd(ignore, x, y) or (ignore == -1 and _one_to_one(x, y))):
             continue
+        if _drawn(x != ignore, y != ignore, some):
+            words = f"{name}: as many positions are labelled on both sides, others each: drawn at random"
+            return [Difference(name, "augmentation", words, float(sum(some)) / x.size)]
         said = []
         if some[0]:
             held, counts = np.unique(x[there], return_counts=True)
@@ -310,6 +314,14 @@ def ignored(name: str, x: Floats, y: Floats) -> list[Difference]:
         value = float(sum(some)) / x.size
         return [Difference(name, "ignored", f"{name}: {'; '.join(said)}", value)]
     return []
+
+
+def _drawn(here: NDArray[np.bool_], there: NDArray[np.bool_], apart: tuple[int, int]) -> bool:
+    """Whether labelled positions stand alone, as many on either side: those of a masked language model."""
+    if min(apart) < 8 or abs(apart[0] - apart[1]) > 3 * sum(apart) ** 0.5:
+        return False
+    runs = [np.sum(side[:, 1:] & side[:, :-1]) / max(1, int(side.sum())) for side in (here, there)]
+    return here.ndim == 2 and max(here.mean(), there.mean()) < 0.5 and max(runs) < 0.4
 
 
 def _one_to_one(x: Floats, y: Floats) -> bool:

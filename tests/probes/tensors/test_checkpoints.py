@@ -237,3 +237,15 @@ def test_of_very_many_checkpoints_the_first_and_last_are_read(tmp_path: Path) ->
     assert len(got.checkpoints) == 64
     assert (got.checkpoints[0].at, got.checkpoints[-1].at) == (0.0, 69.0)
     assert got.refused == (("6 more checkpoints", "only 64 are looked at"),)
+
+
+def test_batches_and_data_are_no_checkpoints(tmp_path: Path) -> None:
+    """Arrays of inputs and labels, or in a folder of batches, are no weights; others are."""
+    (tmp_path / "batches").mkdir()
+    values = np.ones((4, 3), np.float32)
+    np.savez(tmp_path / "batches/batch_0.npz", hidden=values)
+    np.savez(tmp_path / "step_10.npz", image=values, label=np.arange(4))
+    np.savez(tmp_path / "step_20.npz", x_train=values, y_test=values)
+    np.savez(tmp_path / "step_30.npz", **{"fc.weight": values})
+
+    assert [one.at for one in found(tmp_path).checkpoints] == [30.0]

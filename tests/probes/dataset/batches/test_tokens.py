@@ -79,10 +79,16 @@ def test_positions_and_segments(field: str, mine: Ids, theirs: Ids, words: str, 
 IGNORING = np.where(MASK == 1, IDS, -100)
 
 
+def chosen(seed: int) -> Ids:
+    """Labels at one of seven positions, drawn anew."""
+    return np.where(np.random.default_rng(seed).random(IDS.shape) < 0.15, IDS, -100)
+
+
 @pytest.mark.parametrize(
     ("mine", "theirs", "kind", "words"),
     [
         (IDS, IGNORING, "ignored", "are -100 (ignored) in the benchmark and 0 here, so that they count"),
+        (chosen(1), chosen(2), "augmentation", "drawn at random"),  # a masked language model
         (IGNORING, IDS, "ignored", "are -100 (ignored) here and 0 in the benchmark"),
         (np.where(np.arange(24) > 4, IGNORING, -100), IGNORING, "ignored", "(ignored) here and labels"),
         (np.roll(IGNORING, -1, 1), IGNORING, "label-shift", "1 position ahead"),
