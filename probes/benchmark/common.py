@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...engine.model import Place
+from ..config.values import trains_adapters
 from ..registry import View, place
 from ..run import Series
 from .both import both, equal
@@ -71,14 +72,8 @@ def adapters_apart(view: View) -> str:
     """In words, that one side alone trains adapters: their rates and gradients are no whole model's."""
     if view.benchmark is None:
         return ""
-    mine, theirs = (
-        any(k in r.settings and r.settings[k].value not in _WHOLE for k in ("adapter", "lora_rank"))
-        for r in (view.run, view.benchmark)
-    )
+    mine, theirs = map(trains_adapters, (view.run, view.benchmark))
     return "" if mine == theirs else f"the {'run' if mine else 'benchmark'} alone trains adapters"
-
-
-_WHOLE = (None, False, 0, "full", "none", "")
 
 
 def blocks_of(view: View, name: str, points: int) -> tuple[Pair, Blocks] | str:

@@ -198,6 +198,9 @@ def random_on_little(view: View, samples: float) -> Finding:
     return say(words, value=known, threshold=samples, where=where)
 
 
+_OTHER_STAGE = re.compile(r"(?i)(?:^|[-_./])(?:pre_?train\w*|base|stage_?1|cpt)(?:[-_./]|$)")
+
+
 def loads_its_own(run: Run) -> bool | None:
     """Whether a run begins as a new one with a checkpoint that it saved itself; None: it is not known."""
     found = source_of(run)
@@ -205,6 +208,8 @@ def loads_its_own(run: Run) -> bool | None:
         return None
     new, source, home = found
     place, saved = (str(s.value).strip().rstrip("/") for s in (source, home))
+    if _OTHER_STAGE.search(place.rpartition("/")[2]) and not _OTHER_STAGE.search(saved):
+        return False  # of an earlier stage of training, which saved in the same place
     if new.value is not (names.parts_of(new.key)[-1] == "finetune") or not (
         place == saved or place.startswith(f"{saved}/")
     ):

@@ -51,6 +51,14 @@ def only_a_context(run: Run, event: Event) -> bool:
     )
 
 
+_WHOLE = (None, False, 0, "full", "none", "")
+
+
+def trains_adapters(run: Run) -> bool:
+    """Whether settings say that adapters are trained beside a frozen model."""
+    return any(k in run.settings and run.settings[k].value not in _WHOLE for k in ("adapter", "lora_rank"))
+
+
 def says(setting: Configured) -> str:
     """A setting as the file has it: "lr = 0.1"."""
     value = setting.value

@@ -25,7 +25,10 @@ CHANCE = 6.0  # standard deviations of the cosine of two unrelated weights
 LEAST = 2  # weights of each kind
 FAR = 0.05  # of the larger: figures of two weights that have nothing to do with one another
 # Drawn anew on either side by design: adapters, and heads that no checkpoint holds.
-_NEW = re.compile(r"(?i)lora|adapter|(?:^|[._])(?:v_head|value_head|score|classifier|reward\w*)(?:[._]|$)")
+_NEW = re.compile(
+    r"(?i)lora|adapter|projector|connector|resampler|q_?former|mm_proj\w*|pooler"
+    r"|(?:^|[._])(?:v_head|value_head|score|classifier|cls_head|reward\w*)(?:[._]|$)"
+)
 
 
 @lru_cache(maxsize=2)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from ..assembly import layout, roles
+from ..config.values import trains_adapters
 from ..files import RunFile
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import RANK_PART, Run
@@ -62,6 +63,16 @@ def _watched(run: Run) -> dict[float, _Norms]:
     return found
 
 
+NOISE = 1e-4  # of the middle norm: what rounding leaves where a gradient is zero
+
+
+def _above_noise(norms: _Norms) -> _Norms:
+    """Without parameters that change nothing: a bias of keys before a softmax, or before a norm."""
+    sizes = sorted(n for n in norms.values() if n > 0)
+    least = NOISE * sizes[len(sizes) // 2] if sizes else 0.0
+    return {name: norm for name, norm in norms.items() if norm == 0 or norm >= least}
+
+
 def _sides(view: View) -> tuple[Mapping[float, _Norms], Mapping[float, _Norms]]:
     """Norms by step, of the run and of the benchmark."""
     own = _summaries(view.run)
@@ -109,8 +120,9 @@ def gradients_part(view: View, agree: float, apart: float, signs: float, others:
     names: list[str] = []
     states: list[bool | None] = []
     if step is not None:
+        told_there = _above_noise(theirs[step])
         for name, norm in mine[step].items():
-            other = theirs[step].get(name)
+            other = told_there.get(name)
             if other:
                 off = abs(norm / other - 1)
                 names.append(name)
@@ -152,8 +164,9 @@ def gradients_of_one_kind(view: View, agree: float, apart: float) -> Finding:
     if step is None:
         return unknown("gradients of single parameters are not there on both sides")
     kinds: dict[str, list[float]] = {}
+    told = _above_noise(theirs[step])
     for name, norm in mine[step].items():
-        if "expert" not in name and (other := theirs[step].get(name)) and _LAYER.search(name):
+        if "expert" not in name and (other := told.get(name)) and _LAYER.search(name):
             kinds.setdefault(_LAYER.sub("*", name), []).append(norm / other)
     kinds = {kind: ratios for kind, ratios in kinds.items() if len(ratios) >= LAYERS}
     if len(kinds) < LAYERS:
@@ -182,9 +195,12 @@ def gradients_gone(view: View) -> Finding:
     """
     mine, theirs = _sides(view)
     steps = sorted(mine.keys() & theirs.keys())
+    if trains_adapters(view.run):
+        return unknown("adapters are trained, so the rest is frozen by design")
     if not steps:
         return unknown("gradients of single parameters are not there on both sides")
-    trained = [n for n in theirs[steps[0]] if "expert" not in n and all(theirs[s].get(n) for s in steps)]
+    there = [_above_noise(theirs[s]) for s in steps]
+    trained = [n for n in there[0] if "expert" not in n and all(norms.get(n) for norms in there)]
     gone = [n for n in trained if not any(mine[s].get(n) for s in steps)]
     if len(trained) < LEAST or len(gone) > MOST_GONE * len(trained):
         return unknown(f"{len(gone)} of {len(trained)} names of the benchmark have a gradient here")

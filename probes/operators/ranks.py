@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...engine.model import Place, Subject
+from ..config.values import trains_adapters
 from ..events import common_steps, of_ranks
 from ..files import RunFile
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
@@ -386,6 +387,8 @@ def weights_frozen_here(view: View) -> Finding:
     Outputs do not count: where activations are computed again, the first pass runs without gradients.
     """
     looked = 0
+    if trains_adapters(view.run):
+        return unknown("adapters are trained, so the rest is frozen by design")
     for file, name, mine, theirs in _switches(view.run):
         found = _WEIGHT.match(name)
         if found is None or not (_WITH_WEIGHTS.search(name) or ".parameters." in name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 from ...engine.model import Place, State
@@ -255,9 +256,32 @@ def pretrained_fresh(view: View) -> Finding:
         f"{sum(f.low == f.high == 0 for f in offsets)} of {len(offsets)} offsets exactly 0.0"
     )
     where = (*places(first), Place(setting.file, setting.line))
+    if fresh and (part := _without_norms(first, scales)):
+        return unknown(f"{words}; {part} has none, and may be the part that was loaded", where=where)
     if fresh:
         return present(f"{words}: as a fresh model has, although {setting.raw} is set", where=where)
     return absent(words, where=where)
+
+
+PLAIN = 3  # matrices
+LARGE = 0.4  # of all
+
+
+def _without_norms(first: Checkpoint, scales: set[str]) -> str:
+    """The name of a part of the model with several matrices and no normalisation layers; else ""."""
+    plain: Counter[str] = Counter()
+    for name, weight in first.trained.items():
+        if weight.matrix:
+            plain[name.partition(".")[0]] += 1
+    normed = {name.partition(".")[0] for name in scales}
+    return next(
+        (
+            n
+            for n, count in plain.items()
+            if count >= PLAIN and count >= LARGE * plain.total() and n not in normed
+        ),
+        "",
+    )
 
 
 def _is_named(value: object, path: str) -> bool:

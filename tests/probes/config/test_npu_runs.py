@@ -290,6 +290,11 @@ FORMERS = (
         ("run.yaml", FORMERS.format("False"), "present"),
         ("run.yaml", FORMERS.format("True"), "absent"),
         ("run.yaml", FORMERS.format("False").replace("/rank_0/glm_rank_0-1200_1.ckpt", ""), "present"),
+        (
+            "run.yaml",
+            FORMERS.format("False").replace("glm_rank_0", "pretrain_rank_0"),
+            "absent",
+        ),  # a stage before
     ],
 )
 def test_its_own_checkpoint_as_a_new_training(tmp_path: Path, name: str, text: str, expected: str) -> None:

@@ -130,6 +130,9 @@ def test_weights_that_want_no_gradient(tmp_path: Path, row: str, expected: str) 
     (tmp_path / "compare_result_20261120093011.csv").write_text(COMPARED + cells.format(n=row, a=True))
     assert state(tmp_path, "dump-weights-frozen") == ("absent" if expected == "present" else "unknown")
 
+    (tmp_path / "compare_result_20261120093011.csv").write_text(COMPARED + cells.format(n=row, a=False))
+    assert state(tmp_path, "dump-weights-frozen", "peft_type: LORA\n") == "unknown"
+
 
 @pytest.mark.parametrize(
     ("kind", "dtype", "high", "expected"),

@@ -323,6 +323,8 @@ def test_gradients_that_are_gone(tmp_path: Path, norms: list[float | None], stat
             (place / f"grad_summary_{step}.csv").write_text(f"param_name,=0,norm\n{rows}")
 
     assert states(tmp_path, "gradients-gone") == [state]
+    (tmp_path / "adapter.yaml").write_text("peft_type: LORA\nlora_rank: 8\n")
+    assert states(tmp_path, "gradients-gone") == ["unknown"]
 
 
 @pytest.mark.parametrize(
@@ -340,7 +342,7 @@ def test_checkpoints_partly_unrelated(tmp_path: Path, cosines: list[float], stat
         f"decoder.layers.{n}.mlp.linear_fc1.weight": {"l2": 1.0, "cos": c, "numel": 4096, "shape": [64, 64]}
         for n, c in enumerate(cosines)
     }
-    for name in ("decoder.layers.0.lora_A.weight", "decoder.layers.1.lora_A.weight", "score.weight"):
+    for name in ("decoder.layers.0.lora_A.weight", "decoder.layers.1.lora_A.weight", "mm_projector.0.weight"):
         told[name] = {"l2": 9.0, "cos": 0.0, "numel": 4096, "shape": [4, 1024]}  # drawn anew by design
     told["decoder.final_norm.weight"] = {"l2": 9.0, "cos": 0.0, "numel": 4096, "shape": [4096]}
     (tmp_path / "ckpt_cmp.json").write_text(json.dumps(told))
@@ -511,3 +513,16 @@ def test_weights_that_an_update_leaves(
     assert states(tmp_path, "half-weights-stand") == [state]
     (tmp_path / "args.yaml").write_text("tensor_model_parallel_size: 1\n")  # Megatron updates copies in fp32
     assert states(tmp_path, "half-weights-stand") == ["unknown"]
+
+
+@pytest.mark.parametrize(("size", "expected"), [(2e-8, "absent"), (0.2, "present")])
+def test_gradients_that_are_rounding_alone(tmp_path: Path, size: float, expected: str) -> None:
+    """A bias of keys changes no attention: its gradient is what rounding leaves, and differs everywhere."""
+    for side, off in (("npu", 1.5), ("gpu", 1.0)):
+        place = tmp_path / f"{side}_grad" / "rank0"
+        place.mkdir(parents=True)
+        rows = [f"layers.{n}.{k}.weight,0,{0.1 + n / 50}" for n in range(4) for k in ("q", "k", "v", "up")]
+        rows += [f"layers.{n}.k.bias,0,{size * off * (1 + n / 9)}" for n in range(4)]
+        (place / "grad_summary_0.csv").write_text("param_name,=0,norm\n" + "\n".join(rows) + "\n")
+
+    assert states(tmp_path, "gradients-of-one-kind-off") == [expected]

@@ -236,6 +236,11 @@ def test_a_run_that_should_start_from_trained_weights(tmp_path: Path) -> None:
     assert state(of("c", fresh, config="lr: 0.1\n"), "saved-start-fresh") == "unknown"
     assert state(of("d", fresh, step=9), "saved-start-fresh") == "unknown"
 
+    plain = {f"features.{n}.weight": np.full((4, 4), 0.1 + n, np.float32) for n in range(9)}
+    assert (
+        state(of("e", fresh | plain), "saved-start-fresh") == "unknown"
+    )  # VGG has no norms, its decoder does
+
 
 def test_a_resumed_run_needs_optimizer_state(tmp_path: Path) -> None:
     def of(name: str, *checkpoints: str, config: str = "resume_from: last\nlr: 0.1\n") -> Path:
