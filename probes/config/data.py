@@ -8,6 +8,7 @@ from itertools import takewhile
 from ...engine.model import Place, State
 from .. import settings as names
 from ..curves import situation
+from ..readers.notebook import file_of
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Configured, Run, Setting
 from .contradictions import left_as_they_are
@@ -75,6 +76,13 @@ def _switched_off(setting: Configured, what: str) -> Finding:
     return absent(f"{what} is on ({says(setting)})", **carried(setting))
 
 
+# Also how many numbers an estimate draws, or how many samples are shown
+_OF_ANYTHING = frozenset({"n_samples", "num_samples"})
+_MAKES = (
+    r"(?:make_\w+|\w*[Dd]ata\w*|generate\w*|load\w*|synth\w*|create\w*|sample\w*|rand\w*)\([^()]*\b{name}\b"
+)
+
+
 @probe("config:train_samples")
 def train_samples_few(view: View, samples: float) -> Finding:
     """Fewer training samples than `samples`, where the model is not merely adapted."""
@@ -85,6 +93,11 @@ def train_samples_few(view: View, samples: float) -> Finding:
     rest = carried(setting, threshold=samples)
     if value >= samples:
         return absent(f"{value:g} training samples", **rest)
+    name = setting.raw.rpartition(".")[2]
+    if name in _OF_ANYTHING and file_of(setting.file) in view.run.scripts:
+        made = re.compile(_MAKES.format(name=name))
+        if not any(made.search(text) for text in view.run.scripts.values()):
+            return unknown(f"{value:g} samples, and the script does not say of what")
     theirs = number_of(view.benchmark, "train_samples") if view.benchmark is not None else None
     if theirs is not None and theirs <= value:
         return unknown(f"{value:g} training samples, and the benchmark has no more ({theirs:g})")

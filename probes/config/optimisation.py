@@ -11,6 +11,7 @@ import numpy as np
 from ...engine.model import State
 from .. import settings as names
 from ..curves.learned import learned_well
+from ..readers.notebook import file_of
 from ..readers.script import DEFAULT
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
 from ..run import Configured, Run
@@ -36,6 +37,10 @@ def setting_above(view: View, setting: str, limit: float, limit_sgd: float | Non
     if limit_sgd is not None and optimizer in _COUPLED and not decoupled:
         if not _of_two_modules(found, view.run.settings["optimizer"]):
             limit = limit_sgd
+    if value > limit and setting == "dropout" and _may_keep(view.run, found):
+        return unknown(f"{says(found)}: in this program that may be the share to keep")
+    if value >= 1 and setting == "label_smoothing":
+        return unknown(f"{says(found)}: a share of the labels is below one, so this smooths something else")
     if value > limit:
         said = _no_harm(view, setting, value) if setting in _HOLDS_BACK else ""
         if said:
@@ -92,6 +97,15 @@ def regularisation_large(
                 found, state=State.UNKNOWN, why=f"{found.why}; and yet train/accuracy ends at {level:.4g}"
             )
     return found
+
+
+_FIRST_GRAPH = re.compile(r"\btf\.(?:placeholder|Session|InteractiveSession)\(|keep_prob")
+
+
+def _may_keep(run: Run, found: Configured) -> bool:
+    """A program of TensorFlow 1 may call a share `dropout` and keep it."""
+    written = file_of(found.file).endswith((".py", ".ipynb"))
+    return written and any(_FIRST_GRAPH.search(code) for code in run.scripts.values())
 
 
 FITTED = 0.995  # nearly all training samples are answered right

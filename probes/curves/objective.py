@@ -36,6 +36,8 @@ def batch_sum(view: View, spread: float = 1.5, least: int = 8) -> Finding:
         return unknown("the batch size is not known" if batch is None else "too few samples or points")
     if situation.regression(run) or situation.objective(run) or situation.summed_by_design(run):
         return unknown("this loss has no absolute scale")
+    if situation.is_sum(run):
+        return unknown("this loss is a sum by what it is")
     first, end = float(curve.y[0]), curve.end.value
     seen: dict[str, Any] = {"value": round(first, 4), "threshold": batch}
     words = f"{curve.name} begins at {first:.4g} and ends at {end:.4g} with batches of {batch:g}"

@@ -432,6 +432,7 @@ def _goes_on(run: Run) -> bool:
 
 _LOADS_MODEL = re.compile(
     r"(?<![\w.])(?!\w*(?:Token|Processor|Config|Extractor|Scheduler))[A-Z]\w*\.from_pretrained\("
+    r"|\binit_from_checkpoint\(|\bSaver\(\s*var_list\s*="  # a part of the variables
 )
 
 

@@ -83,8 +83,16 @@ def summed_by_design(run: Run) -> bool:
     return judged is not None and judged[0] == "good"
 
 
+_OF_SEQUENCES = re.compile(r"\bcrf_log_likelihood\(|\bCRF\(|\b(?:Linear|Conditional)\w*CRF\w*\(|\bcrf_loss\(")
+
+
 def is_sum(run: Run, split: str = "train") -> bool:
-    """Whether the loss is a sum: several of its terms were logged, or one that is another number."""
+    """Whether the loss is a sum: several of its terms were logged, or one that is another number.
+
+    That of a whole sequence (a conditional random field) is one over parts that accuracy counts singly.
+    """
+    if any(_OF_SEQUENCES.search(code) for code in run.scripts.values()):
+        return True
     total, parts = run.series.get(f"{split}/loss"), list(terms(run, split).values())
     if summed_by_design(run):
         return True

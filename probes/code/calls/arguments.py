@@ -122,7 +122,12 @@ def _in_graph(source: Script, call: ast.Call) -> str | None:
         if re.fullmatch(r"1(?:\.0)? - .*", text) and DROP.search(text) and "keep" not in text.lower():
             return "`rate` is the share to drop, and is given what is left of it"
     if keep is not None and not isinstance(keep, ast.Constant):
-        if re.fullmatch(r"[\w.]+", plain(keep)) and DROP.search(plain(keep)) and not is_turned(source, keep):
+        much = any(
+            isinstance(v, ast.Constant) and isinstance(v.value, float) and v.value > 0.5
+            for v in flow(source).values(keep, 3)
+        )  # `dropout = 0.8`: what is kept, whatever its name
+        named = re.fullmatch(r"[\w.]+", plain(keep)) and DROP.search(plain(keep))
+        if named and not much and not is_turned(source, keep):
             return "`keep_prob` is the share to keep, and is given the share to drop"
     return None
 

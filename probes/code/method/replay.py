@@ -164,7 +164,12 @@ def end_on_wrong_side(source: Script) -> Finding | None:
 
 
 def _stored_turned(source: Script) -> bool:
-    """`memory.add(..., not done)`, `1 - done`, `~done`: what is stored says that it goes on."""
+    """`memory.add(..., not done)`, `self.ends[index] = 1 - done`: what is stored says that it goes on."""
+    for node in source.of(ast.Assign):
+        turned = re.match(r"not |~|1(?:\.0)? - ", unparse(node.value))
+        kept = turned and isinstance(node.targets[0], ast.Subscript)
+        if kept and any(_word(n, ENDS) for n in names_in(node.value)):
+            return True
     for call in source.calls:
         for one in (*call.args, *(k.value for k in call.keywords)):
             for each in one.elts if isinstance(one, (ast.Tuple, ast.List)) else [one]:

@@ -258,6 +258,7 @@ def _deep(source: Script, layers: int, kinds: tuple[str, ...]) -> Finding | None
     # `model = Sequential()`, `x = Input(...)`: another one
     begun = [c.lineno for c in source.named("Sequential") if not c.args]
     begun += [c.lineno for c in source.named("Input") if not source.class_around(c)]
+    begun += [c.lineno for c in source.named("Sequential") if c.args and source.function_around(c) is None]
     # what one class or function holds, of one model
     together: dict[tuple[ast.AST | None, int], list[ast.Call]] = {}
     for call in calls:

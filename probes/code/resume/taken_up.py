@@ -186,8 +186,16 @@ def _drawn_below_restore(source: Script) -> Iterator[ast.Call]:
             if told is None or "global_variables_initializer" not in unparse(told):
                 continue
             if source.function_around(run) is function and run.lineno > call.lineno:
-                if not any(isinstance(p, ast.If) for p in source.above(run)):
+                if not any(isinstance(p, ast.If) for p in source.above(run)) and not _begun_anew(
+                    source, call, run
+                ):
                     yield run
+
+
+def _begun_anew(source: Script, before: ast.Call, after: ast.Call) -> bool:
+    """A session or a graph is made between the two: what was restored belongs to another one."""
+    made = source.named("Session", "InteractiveSession", "reset_default_graph", "Graph")
+    return any(before.lineno < c.lineno < after.lineno for c in made)
 
 
 def _trains_below(source: Script, node: ast.Call) -> bool:
@@ -207,6 +215,20 @@ def overwritten_before_scored(source: Script) -> Finding | None:
     return None
 
 
+def _goes_on(source: Script) -> bool:
+    """What is restored trains further: steps stand below it, or below a call of what restores."""
+    fits = [c for c in source.named("run") if applies(source, c)]
+    for restore in source.named("restore"):
+        function = source.function_around(restore)
+        named = source.named(function.name) if function is not None else ()
+        for begin in (restore, *named):
+            around = source.function_around(begin)
+            if any(source.function_around(c) is around and c.lineno > begin.lineno for c in fits):
+                return True
+    restores = {source.function_around(c) for c in source.named("restore")}
+    return not fits and any(source.function_around(d.call) in restores for d in descents(source))
+
+
 def statistics_not_saved(source: Script) -> Finding | None:
     """`Saver(tf.trainable_variables())` in a program that restores: no statistics, no moments are kept."""
     if not descents(source) or not source.named("restore"):
@@ -215,9 +237,9 @@ def statistics_not_saved(source: Script) -> Finding | None:
         given = call.args[0] if call.args else keyword(call, "var_list")
         if isinstance(given, ast.Call) and last_name(given.func) == "trainable_variables":
             more = source.named("Saver")
-            if len(more) == 1 and source.named(
-                "batch_normalization", "batch_norm", "AdamOptimizer", "MomentumOptimizer"
-            ):
+            if len(more) == 1 and source.named("batch_normalization", "batch_norm"):
+                return at(source, call, "checkpoints hold the trainable variables alone: no statistics")
+            if len(more) == 1 and _goes_on(source) and source.named("AdamOptimizer", "MomentumOptimizer"):
                 return at(
                     source, call, "checkpoints hold the trainable variables alone: no moments, no statistics"
                 )

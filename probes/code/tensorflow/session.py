@@ -27,7 +27,7 @@ _FITS = ("minimize", "apply_gradients", "create_train_op", "optimize_loss")
 def _runs(source: Script) -> list[ast.Call]:
     """`sess.run(...)` of a program that builds a graph."""
     if "tensorflow" not in source.frameworks or not re.search(
-        r"\bSession\(|MonitoredTrainingSession|disable_eager_execution|disable_v2_behavior|Supervisor\(",
+        r"\b(?:Interactive)?Session\(|MonitoredTrainingSession|disable_eager_execution|disable_v2_behavior|Supervisor\(",
         source.code,
     ):
         return []
@@ -54,7 +54,8 @@ _OPERATION = re.compile(
 def graph_grows(view: View) -> Finding:
     """Operations are built in the loop that runs the session: the graph grows with every round.
 
-    Left aside: a loop that makes the graph or the session itself, and what has run by `tf.function`.
+    Left aside: a loop of the program itself that only scores, one that makes the graph or the session itself,
+    and what has run by `tf.function`.
     """
     return first(view, _grows, "the scripts run no session in a loop")
 
@@ -65,6 +66,9 @@ def _grows(source: Script) -> Finding | None:
         loops = [x for x in source.loops_around(run) if isinstance(x, (ast.For, ast.While))]
         if not loops or _is_made_in(loops[0]):
             continue
+        inside = (c for x in loops for c in of(x, ast.Call) if last_name(c.func) == "run")
+        if source.function_around(run) is None and not any(applies(source, c) for c in inside):
+            continue  # scored once, at the end of a notebook: slower each time, and no worse
         seen = seen or run
         for loop in loops:
             if _is_made_in(loop):

@@ -192,6 +192,7 @@ def _given_by(machine: Machine, net: Net, given: list[Any], named: Named, node: 
         return held[0] if held else Unknown("Sequential")
     # `base(x, training=False)` of a body of Keras, as its guide to transfer learning has it
     kept_still = net.home == "keras" and net.attributes.get("<fixed>") is False
+    kept_still |= net.layer == "KerasLayer"  # most of the hub have no modes
     if machine.modal and net.opaque and not kept_still:
         machine.modal[-1].append((net.layer, net.mode))
     found = list(machine.tensors([*given, *named.values()]))

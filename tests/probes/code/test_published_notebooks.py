@@ -106,3 +106,89 @@ def test_an_optimizer_that_searches_along_a_line_computes_gradients_itself() -> 
 
     assert state("script-gradients-not-cleared", right) != "present"
     assert state("script-gradients-not-cleared", wrong) == "present"
+
+
+SESSION = """
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [None, 20])
+y = tf.placeholder(tf.int64, [None])
+logits = tf.layers.dense(x, 2{use})
+cost = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+optimizer = tf.train.AdamOptimizer(1e-3).minimize(cost)
+sess = tf.InteractiveSession()
+sess.run(tf.global_variables_initializer())
+{start}
+for epoch in range(5):
+    for xs, ys in batches:
+        sess.run([cost, optimizer], feed_dict={{x: xs, y: ys}})
+{end}
+"""
+
+
+def session(start: str = "", end: str = "", use: str = "") -> str:
+    return SESSION.format(start=start, end=end, use=use)
+
+
+def test_variables_of_another_session_are_not_drawn_anew() -> None:
+    """A notebook trains in one session, and scores what it saved in another one."""
+    restore = "saver = tf.train.Saver()\nsaver.restore(sess, 'base/model.ckpt')"
+    again = "sess.run(tf.global_variables_initializer())\nsaver.restore(sess, 'tuned/model.ckpt')"
+    anew = f"tf.reset_default_graph()\nsess = tf.InteractiveSession()\n{again}"
+
+    assert state("script-resume-incomplete", session(restore, anew)) != "present"
+    wrong = session(f"{restore}\nsess.run(tf.global_variables_initializer())")
+    assert state("script-resume-incomplete", wrong) == "present"
+
+
+def test_weights_that_are_restored_to_be_used_need_no_moments() -> None:
+    saved = "saver = tf.train.Saver(tf.trainable_variables())"
+    used = session(saved, "saver.save(sess, 'out/model.ckpt')\nsaver.restore(sess, 'out/model.ckpt')")
+    resumed = session(f"{saved}\nsaver.restore(sess, 'out/model.ckpt')")
+
+    assert state("script-resume-incomplete", used) != "present"
+    assert state("script-resume-incomplete", resumed) == "present"
+
+
+def test_a_graph_that_grows_while_it_is_scored_harms_nothing() -> None:
+    scored = "for xs in held:\n    print(sess.run(tf.nn.softmax(logits), feed_dict={x: xs}))"
+    trained = (
+        "for xs, ys in batches:\n"
+        "    sess.run(optimizer, feed_dict={x: xs, y: ys})\n"
+        "    print(sess.run(tf.nn.softmax(logits), feed_dict={x: xs}))"
+    )
+
+    assert state("script-graph-grows", session(end=scored)) != "present"
+    assert state("script-graph-grows", session(end=trained)) == "present"
+
+
+@pytest.mark.parametrize(("share", "expected"), [("0.8", False), ("0.2", True)])
+def test_a_large_share_that_is_called_dropout_is_what_is_kept(share: str, expected: bool) -> None:
+    text = session().replace("x = tf", f"dropout = {share}\nx = tf", 1)
+    text = text.replace(
+        "logits = tf.layers.dense(x,", "h = tf.nn.dropout(x, dropout)\nlogits = tf.layers.dense(h,"
+    )
+
+    assert (state("script-argument-inverted", text) == "present") is expected
+
+
+REPLAY = """
+import numpy as np
+import tensorflow as tf
+
+class Memory:
+    def keep(self, state, action, reward, state_, done):
+        self.terminal[self.at] = {stored}
+
+class Agent:
+    def learn(self):
+        states, actions, rewards, states_, dones = self.memory.sample(64)
+        q_next = self.model.predict(states_)
+        q_target = self.model.predict(states)
+        q_target[index, actions] = rewards + self.gamma * np.max(q_next, axis=1) * dones
+        self.model.fit(states, q_target, verbose=0)
+"""
+
+
+def test_memories_that_store_that_it_goes_on() -> None:
+    assert state("script-method-slipped", REPLAY.format(stored="1 - done")) != "present"
+    assert state("script-method-slipped", REPLAY.format(stored="done")) == "present"
