@@ -137,6 +137,9 @@ def _of_shares(run: Run) -> float:
     return -sum(p * math.log(p) for p in shares)
 
 
+_FAR_ABOVE = 5.0  # nats: more than a guess among a hundred classes loses
+
+
 def may_lie_below_zero(run: Run, curve: Shape) -> bool:
     """Whether a loss below zero may be that of a density, a similarity or an overlap.
 
@@ -154,6 +157,8 @@ def may_lie_below_zero(run: Run, curve: Shape) -> bool:
         return False
     if situation.bottomless(curve.series) is not None or curve.count < 8:
         return False
+    if curve.start.value > _FAR_ABOVE:
+        return True  # a wrong sign begins below zero, and a guess among few classes loses far less
     middle, late = curve.at(0.4) - curve.at(0.7), curve.at(0.7) - curve.at(1.0)
     return late < 0.7 * middle or late < 0.1 * (curve.at(0.0) - curve.at(1.0))
 

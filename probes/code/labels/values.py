@@ -137,12 +137,12 @@ def _targets_of(made: ast.Assign) -> list[ast.expr]:
 
 
 def _has_no_partner(source: Script, node: ast.Assign) -> bool:
-    """What is reordered are inputs of a function in which no label is read."""
+    """What is reordered are inputs of a function, or of a program, in which no label is read."""
     function = source.function_around(node)
     name = unparse(node.targets[0]).lower()
-    if function is None or TARGET_WORDS.search(name):
+    if TARGET_WORDS.search(name):
         return False
-    inside = (n for s in function.body for n in walk(s))
+    inside = (n for s in (function.body if function is not None else source.tree.body) for n in walk(s))
     read = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return not any(TARGET_WORDS.search(r.lower()) for r in read)
 

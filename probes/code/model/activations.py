@@ -87,6 +87,9 @@ def _never_bent(source: Script) -> Finding | None:
     layers = [c for m in networks for c in of(m, ast.Call) if _LEARNED.match(last_name(c.func))]
     if len(layers) < LAYERS or any(_BENDS_BY_ITSELF.search(unparse(m)) for m in networks):
         return None
+    joined = any(last_name(c.func) in {n.name for n in networks} for m in networks for c in of(m, ast.Call))
+    if not joined and not any(sum(c in of(m, ast.Call) for c in layers) > 1 for m in networks):
+        return None  # linear models, beside one another
     if any(holds_unseen_layers(source, m) for m in networks):
         return None
     return at(source, layers[1], f"{len(layers)} layers of weights, and no activation between any of them")

@@ -196,6 +196,19 @@ def _over_epochs(loop: ast.AST) -> bool:
     return isinstance(loop, ast.For) and re.search(r"(?i)epoch|\bep\b", unparse(loop.target)) is not None
 
 
+def _trains_whole(source: Script, call: ast.Call, loop: ast.AST) -> bool:
+    """`train(model, epochs=n)` goes through all epochs itself, with a model that the round has made."""
+    functions = flow(source).functions.get(last_name(call.func), [])
+    whole = any(
+        isinstance(n, ast.For) and re.search(r"(?i)range\(.*(?:epoch|iter|step)", unparse(n.iter))
+        for f in functions
+        for n in of(f, ast.For)
+    )
+    made = {unparse(t) for n in of(loop, ast.Assign) for t in n.targets}
+    given = {unparse(a) for a in (*call.args, *(k.value for k in call.keywords))}
+    return whole and bool(made & given)
+
+
 def _rebuilt(source: Script) -> Finding | None:
     loops = loops_of_step(source)
     built = source.optimizer_calls
@@ -220,6 +233,8 @@ def _rebuilt(source: Script) -> Finding | None:
             continue
         if any(o is not loop and loop in source.above(o) and _over_epochs(o) for o in loops):
             continue  # a stage, of several epochs
+        if call not in built and _trains_whole(source, call, loop):
+            continue  # an experiment of its own in each round
         made = any(
             mine.made(n.value) in source.modules
             for n in of(loop, ast.Assign)

@@ -192,3 +192,80 @@ class Agent:
 def test_memories_that_store_that_it_goes_on() -> None:
     assert state("script-method-slipped", REPLAY.format(stored="1 - done")) != "present"
     assert state("script-method-slipped", REPLAY.format(stored="done")) == "present"
+
+
+EXPERIMENTS = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+def run_experiment(net, {head}):
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for {inner}:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(X), y)
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+{make}
+for epoch in {rounds}:
+    {made}
+    last = run_experiment(net, {given})
+"""
+
+
+def test_experiments_of_different_lengths_each_have_an_optimizer() -> None:
+    right = EXPERIMENTS.format(
+        head="epochs=60",
+        inner="_ in range(epochs)",
+        make="",
+        rounds="[10, 20, 50]",
+        made="net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))",
+        given="epochs=epoch",
+    )
+    wrong = EXPERIMENTS.format(
+        head="loader",
+        inner="X, y in loader",
+        make="net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))",
+        rounds="range(20)",
+        made="net.train()",
+        given="loader",
+    )
+
+    assert state("script-optimizer-rebuilt", right) != "present"
+    assert state("script-optimizer-rebuilt", wrong) == "present"
+
+
+def test_images_without_labels_are_reordered_alone() -> None:
+    head = "import torch\nfrom torchvision.datasets import MNIST\ndataset = MNIST('data', train=True)\n"
+    images = head + "images = dataset.data.float()\nimages = images[torch.randperm(len(images))]\n"
+    labelled = images + "labels = dataset.targets\nloss = criterion(model(images), labels)\n"
+
+    assert state("script-labels-permuted-alone", images) != "present"
+    assert state("script-labels-permuted-alone", labelled) == "present"
+
+
+LINEAR = """
+import torch
+from torch import nn
+class {name}(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+{layers}
+    def forward(self, x):
+        return {forward}
+"""
+
+
+def test_linear_models_beside_one_another_are_no_stack() -> None:
+    one = "        self.classifier = nn.Linear(size, 10)"
+    three = "\n".join(f"        self.layer{k} = nn.Linear(size, size)" for k in range(3))
+    through = "self.layer2(self.layer1(self.layer0(x)))"
+    beside = "".join(
+        LINEAR.format(name=n, layers=one, forward="self.classifier(x)") for n in ("Plain", "WithPca", "Wide")
+    )
+
+    loop = "\nmodel = {}(20)\nopt = torch.optim.Adam(model.parameters())\nloss.backward()\nopt.step()\n"
+
+    assert state("script-layers-unbent", beside + loop.format("Plain")) != "present"
+    stack = LINEAR.format(name="Net", layers=three, forward=through)
+    assert state("script-layers-unbent", stack + loop.format("Net")) == "present"

@@ -30,6 +30,8 @@ def state(area: str, symptom: str, settings: Any = None, **curves: Any) -> str:
         (SETTLES, {}, {"loss_function": "tverskycrossentropy", "num_classes": 3}, "unknown"),
         (-2.3 - 0.5 * np.arange(60), {}, {}, "present"),
         (-SETTLES, {}, {}, "absent"),
+        (np.linspace(11.8, -1.0, 60), {}, {}, "unknown"),  # far above zero at first: no wrong sign
+        (np.linspace(1.8, -1.0, 60), {}, {}, "present"),
     ],
 )
 def test_a_loss_below_zero(loss: Any, more: Any, settings: Any, expected: str) -> None:
