@@ -165,6 +165,10 @@ def one_class_answered(view: View, points: int = 3) -> Finding:
     seen: dict[str, Any] = {"value": round(level, 6), "series": (series.name,)}
     if np.ptp(values) > 0:
         return absent(f"{series.name} moves between {np.min(values):.4g} and {np.max(values):.4g}", **seen)
+    if ranked := situation.ranks_well(run):
+        return unknown(
+            f"{series.name} is always {level:.4g}, but {ranked}: a threshold answers one class", **seen
+        )
     if not shares and _costs_a_constant(run, level):
         return present(
             f"{series.name} is {level:.6g} at all {len(values)} evaluations, and the loss is what two "

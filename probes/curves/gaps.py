@@ -84,6 +84,8 @@ def _needs_pair(run: Run) -> Finding:
 def generalisation_gap(view: View, ratio: float = 0.25, gap: float = 0.15) -> Finding:
     """Training is good; the evaluation metric lies `gap` below it, or the evaluation loss far above."""
     run = view.run
+    if situation.scored_on_nothing(run):
+        return unknown("eval/loss is always 0: nothing was evaluated")
     pair = _pair(run)
     if pair is not None:
         return _metric_gap(pair, gap)

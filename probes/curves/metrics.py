@@ -153,6 +153,8 @@ def _low(run: Run, split: str, level: float) -> Finding:
     if series is None:
         return unknown(f"no accuracy, F1 or AUC of the {split} data was logged")
     values = finite(series)
+    if not np.any(values > 0):
+        return unknown(f"{series.name} is never above 0")
     end, best = reached(series), float(np.max(stats.running_median(values, 3)))
     seen: dict[str, Any] = {"value": round(end, 4), "threshold": level, "series": (series.name,)}
     words = f"{series.name} ends at {end:.4g} (best {best:.4g})"
@@ -239,6 +241,8 @@ def eval_metric_constant(view: View, points: int = 3) -> Finding:
     if float(np.ptp(values)) > 1e-9 * max(abs(float(values[0])), 1e-9):
         return absent(f"{series.name} goes from {np.min(values):.4g} to {np.max(values):.4g}", **seen)
     words = f"{series.name} is {values[0]:.6g} at all {len(values)} evaluations"
+    if values[0] < 0 and series.name.rpartition("/")[2] in FRACTIONS:
+        return unknown(f"{words}: undefined rather than measured")
     if values[0] == 0:
         return unknown(f"{words}: see eval-metric-zero")
     if series.name.rpartition("/")[2] in FRACTIONS and values[0] >= 0.95:
@@ -300,6 +304,8 @@ def eval_metric_zero(view: View, points: int = 2, many: int = 10) -> Finding:
     }
     if np.any(values > 0):
         return absent(f"{series.name} reaches {np.max(values):.4g}", **seen)
+    if situation.scored_on_nothing(view.run):
+        return unknown(f"{series.name} and eval/loss are always 0: nothing was evaluated")
     if np.any(values < 0):
         return unknown(f"{series.name} is {np.min(values):g}: undefined rather than zero")
     share = situation.planned_share(view.run, series)
@@ -575,6 +581,8 @@ def accuracy_at_majority(view: View, tolerance: float = 0.005) -> Finding:
     end, spread = reached(series), stats.deviation(values[len(values) // 2 :])
     words = f"{series.name} ends at {end:.4g}; the largest class holds {share:.4g} of the samples"
     seen: dict[str, Any] = {"value": round(end, 4), "threshold": round(share, 4), "series": (series.name,)}
+    if ranked := situation.ranks_well(view.run):
+        return unknown(f"{words}, but {ranked}: its threshold answers one class, its scores do not", **seen)
     if abs(end - share) <= tolerance and spread <= tolerance and share > 1.2 / len(counts):
         return present(words, step=float(series.steps[0]), where=last_place(series), **seen)
     return absent(words, **seen)

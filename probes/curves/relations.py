@@ -70,6 +70,8 @@ def eval_below_accuracy(view: View, *, share: float) -> Finding:
         wrong = 1.0 - situation.reached(accuracy)
         bounds[split] = (situation.reached(loss), wrong * situation.chance_loss(view.run, 2))
     (held, least), (trained, floor) = bounds["eval"], bounds["train"]
+    if situation.scored_on_nothing(view.run):
+        return unknown("eval/loss is always 0: nothing was evaluated")
     words = (
         f"eval/loss ends at {held:.4g}, its accuracy allows {least:.4g} at least;"
         f" in training {trained:.4g} and {floor:.4g}"

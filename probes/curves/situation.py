@@ -429,6 +429,24 @@ def quality(run: Run, splits: tuple[str, ...] = ("train", "eval")) -> tuple[str,
     return None
 
 
+RANKS = 0.75  # of pairs in the right order; a guess has half of them
+
+
+def ranks_well(run: Run) -> str | None:
+    """Say that scores of evaluation data tell the classes apart, whatever a threshold makes of them."""
+    series = run.series.get("eval/auc")
+    if series is None or not np.any(np.isfinite(series.values)):
+        return None
+    level = reached(series) / (100.0 if float(np.nanmax(series.values)) > 1 else 1.0)
+    return f"{series.name} is {level:.3g}" if RANKS <= level <= 1 else None
+
+
+def scored_on_nothing(run: Run) -> bool:
+    """Whether every evaluation has a loss of exactly zero: it is of no samples, or stands for none."""
+    loss = run.series.get("eval/loss")
+    return loss is not None and len(loss) >= 3 and bool(np.all(loss.values == 0))
+
+
 def planned_share(run: Run, series: Series) -> float | None:
     """How much of the planned run this curve covers (may exceed 1); None where the plan is not known."""
     last = float(np.max(series.steps)) if len(series.steps) else 0.0

@@ -44,6 +44,8 @@ def test_below_validation(view: View, *, share: float) -> Finding:
 
 def _lacks(tested: Series, held: Series, share: float) -> Finding:
     values, score = _finite(held), situation.reached(tested)
+    if not score and np.any(_finite(tested)):  # zero until the end, when it is tested
+        score = float(_finite(tested)[-1])
     whole = 100.0 if float(np.max(values)) > 1 else 1.0
     if (score > 1) != (whole > 1) and score > 0:
         return unknown(f"{tested.name} and {held.name} are not in one unit")

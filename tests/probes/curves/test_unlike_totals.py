@@ -115,3 +115,51 @@ def test_a_guess_by_the_shares_of_classes() -> None:
     for counts, expected in (((5000, 5000), "present"), ((28, 9972), "absent")):
         shown = run([started], {"num_classes": 2, "class_counts": counts})
         assert reading("loss", "loss-initial-below-chance", shown).state == expected
+
+
+ZERO = 0 * T
+
+
+@pytest.mark.parametrize(
+    ("area", "symptom", "shown", "expected"),
+    [
+        ("loss", "loss-negative", made(train_loss=0.05 * np.sin(7 * N * T)), "unknown"),  # of energies
+        (
+            "metrics",
+            "eval-metric-zero",
+            made(train_loss=FALLS, eval_loss=ZERO, eval_accuracy=ZERO),
+            "unknown",
+        ),
+        (
+            "metrics",
+            "eval-metric-zero",
+            made(train_loss=FALLS, eval_loss=FALLS, eval_accuracy=ZERO),
+            "present",
+        ),
+        ("metrics", "eval-metric-constant", made(train_loss=FALLS, eval_accuracy=ZERO - 1), "unknown"),
+        (
+            "relations",
+            "test-as-untrained",
+            made(train_loss=FALLS, eval_accuracy=RIGHT, test_accuracy=np.where(T < 0.97, 0, 0.9)),
+            "absent",
+        ),
+        (
+            "relations",
+            "test-as-untrained",
+            made(train_loss=FALLS, eval_accuracy=RIGHT, test_accuracy=ZERO),
+            "present",
+        ),
+    ],
+)
+def test_figures_that_stand_for_none(area: str, symptom: str, shown: Run, expected: str) -> None:
+    """Zeros and minus ones that programs write where they did not measure."""
+    assert reading(area, symptom, shown).state == expected
+
+
+def test_a_threshold_that_answers_one_class() -> None:
+    """Scores that rank well do not come from a model that knows one class."""
+    counts = {"num_classes": 2, "class_counts": (9700, 300)}
+    for ranked, expected in ((0.5 + 0.01 * T, "present"), (0.9 - 0.4 * np.exp(-5 * T), "unknown")):
+        shown = made(counts, train_loss=FALLS, eval_accuracy=0.97 + ZERO, eval_auc=ranked)
+        assert reading("metrics", "accuracy-equals-majority", shown).state == expected
+        assert reading("relations", "eval-answers-one-class", shown).state == expected
