@@ -20,7 +20,20 @@ from ..readers.config_file import clean
 from ..run import RANK_PART, Configured, Event, FileContent, Run, Series
 from ..scripts import project
 from ..settings import resolve
-from . import continued, layout, names, numbered, reruns, roles, segments, siblings, sides, stand_ins, starts
+from . import (
+    chosen,
+    continued,
+    layout,
+    names,
+    numbered,
+    reruns,
+    roles,
+    segments,
+    siblings,
+    sides,
+    stand_ins,
+    starts,
+)
 from .contents import Progress, Read, apart, checkpoint_files, read_all, read_monitored
 from .context import MIN_POINTS, context_of, facts_of, format_of, optimizer_of, predicts_tokens
 from .epoch_axis import by_epochs
@@ -178,7 +191,7 @@ class _Assembly:
 
     def run(self) -> Run:
         units = self._units()
-        unit = _choose(units)
+        unit = chosen.choose(units)
         others = tuple(sorted((u or "." for u in units if u != unit), key=layout.natural))
         if others:
             listed = ", ".join(others[:6]) + (", ..." if len(others) > 6 else "")
@@ -250,6 +263,14 @@ class _Assembly:
         same = twins({home: [r.content for r in reads] for home, reads in units.items()})
         kept = layout.merged(sorted({same[home] for home in units}))
         kept |= _watched_over(units, kept)
+        below, again = chosen.printed(units, kept)
+        kept |= below
+        if any(again.values()):
+            self.contents = [chosen.without(r, again.get(r.path, frozenset())) for r in self.contents]
+            units = {
+                home: [chosen.without(r, again.get(r.path, frozenset())) for r in reads]
+                for home, reads in units.items()
+            }
         self.unit_of = {home: kept[same[home]] for home in units}
         joined: dict[str, list[Read]] = defaultdict(list)
         for home, reads in units.items():
@@ -401,41 +422,6 @@ def _watched_over(units: Mapping[str, list[Read]], kept: Mapping[str, str]) -> d
 
 def _has_curves(read: Read) -> bool:
     return any(names.canonical(s.raw, s.split) for s in read.content.series)
-
-
-def _choose(units: Mapping[str, list[Read]]) -> str:
-    """The run to look at: of those with a training loss worth judging, the one at the top, else the latest.
-
-    Latest by the last wall time where every candidate records one, else by name (version_10 after version_9).
-    """
-
-    def worth(unit: str) -> int:
-        points = [
-            len(s.values)
-            for read in units[unit]
-            for s in read.content.series
-            if (names.canonical(s.raw, s.split) or "").startswith(("train/loss", "eval/loss"))
-        ]
-        return 2 if max(points, default=0) >= MIN_POINTS else 1 if points else 0
-
-    best = max(worth(u) for u in units)
-    candidates = [u for u in units if worth(u) == best]
-    if "" in candidates:
-        return ""
-    ends = {u: _last_wall(units[u]) for u in candidates}
-    if all(ends.values()):
-        return max(candidates, key=lambda u: (ends[u], layout.natural(u)))
-    return max(candidates, key=layout.natural)
-
-
-def _last_wall(reads: list[Read]) -> float:
-    walls = [
-        float(np.nanmax(s.walls))
-        for r in reads
-        for s in r.content.series
-        if s.walls is not None and len(s.walls)
-    ]
-    return max(walls, default=0.0)
 
 
 def _merge(named: list[Series]) -> list[Series]:

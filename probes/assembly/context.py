@@ -71,7 +71,12 @@ def context_of(
     task = _task(curves, settings)
     if task:
         found["task"] = task
-    if task == "language-model" or "text-nanogpt" in formats or _reads_text(setting):
+    if (
+        task == "language-model"
+        or "vocab_size" in settings
+        or "text-nanogpt" in formats
+        or _reads_text(setting)
+    ):
         found["inputs"] = "tokens"
     return dict(sorted(found.items()))
 
@@ -95,7 +100,14 @@ def _task(curves: Mapping[str, Series], settings: Mapping[str, Configured]) -> s
     def logged(*metrics: str) -> bool:
         return any(f"{s}/{m}" in curves for s in ("train", "eval") for m in metrics)
 
-    if "vocab_size" in settings or logged("perplexity", "bits") or predicts_tokens(curves):
+    tokens = logged("perplexity", "bits") or predicts_tokens(curves)
+    classes = settings.get("num_classes")
+    labels = classes is not None and logged(
+        "accuracy", "f1", "auc"
+    )  # of whole texts: their words have another number
+    if tokens or (
+        "vocab_size" in settings and not (labels and classes.value != settings["vocab_size"].value)
+    ):
         return "language-model"
     if logged("accuracy", "f1", "auc", "error") or "num_classes" in settings:
         return "classification"

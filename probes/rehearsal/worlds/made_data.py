@@ -47,6 +47,8 @@ def own_rows(machine: Machine, made: Tensor, count: int) -> None:
 def listed(machine: Machine, made: Any, held: Any) -> Any:
     """An array of a list of samples that a program draws in a loop: rows of its own, as many as there are."""
     count = machine.true_length(held) if isinstance(held, list) else 0
+    if isinstance(held, list) and count > len(held) and isinstance(made, Tensor) and made.rows is not None:
+        return made.like(vague=True)  # the first of its rows: the loop that fills the list was left early
     if count < FEWEST or count > LARGEST or count == len(held):
         return made
     if machine.asks or machine.inside_net or machine.sampling:

@@ -261,7 +261,9 @@ def changed(machine: Machine, name: str, given: list[Any], named: Named, found: 
         parts = [g for g in given[0] if isinstance(g, Tensor)]
         axis = named.get("dim", named.get("axis", given[1] if len(given) > 1 else 0))
         if parts and axis == 0 and name != "stack":
-            return joined(machine, parts, name)
+            made = joined(machine, parts, name)
+            whole = not isinstance(given[0], list) or machine.true_length(given[0]) == len(given[0])
+            return made if whole else made.like(vague=True)
         return machine.joined_tensors(name, parts or found)
     made = machine.joined_tensors(name, found)
     if name in ("repeat", "tile", "repeat_interleave") and len(found) == 1 and not machine.asks:

@@ -137,3 +137,43 @@ def test_scripts_beside_the_folder_of_the_only_log(
         rows = "".join(f"step {i} loss {3 / i + n:.3f}\n" for i in range(1, 12))
         (tmp_path / f"work{n}" / "train.log").write_text(rows)
     assert len(open_run(tmp_path).scripts) == taken
+
+
+ROWS = [(s, 1.0 / (1 + s), 0.5 + 0.01 * s) for s in range(1, 13)]
+TABLE = "step,train_mse,test_mse\n" + "".join(f"{s},{a:.6f},{b:.6f}\n" for s, a, b in ROWS)
+SAID = "".join(f"step {s} train_mse {a:.4f} test_mse {b:.4f}\n" for s, a, b in ROWS)
+OTHER = "".join(f"step {s} train_mse {a * 1.1:.4f} test_mse {b:.4f}\n" for s, a, b in ROWS)
+
+
+@pytest.mark.parametrize(
+    ("printed", "runs"),
+    [
+        ("test mse 0.5312 mae 0.61\n", 1),  # closing figures
+        ("done\n", 1),
+        (SAID, 1),  # the same once more
+        (SAID + "step 12 test_mse 0.6200\n", 1),
+        (OTHER, 2),  # another run of the same program
+        ("".join(SAID.splitlines(keepends=True)[:4]), 2),  # broken off: whose is it?
+    ],
+)
+def test_what_a_run_prints_beside_its_folder(tmp_path: Path, printed: str, runs: int) -> None:
+    """`python train.py --out exp > stdout.txt`: one run, whose table counts; two where the numbers differ."""
+    (tmp_path / "exp").mkdir()
+    (tmp_path / "exp" / "log.csv").write_text(TABLE)
+    (tmp_path / "stdout.txt").write_text(printed)
+    run = open_run(tmp_path)
+    assert len(run.others) == runs - 1
+    assert len(run.series["train/mse"].values) == 12
+    if runs == 1:
+        assert run.series["train/mse"].file == "exp/log.csv"
+
+
+def test_closing_figures_beside_two_folders_are_of_neither(tmp_path: Path) -> None:
+    """`stdout.txt` beside `a/` and `b/`: the one of them with a curve that comes last is looked at."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log.csv").write_text(TABLE)
+    (tmp_path / "stdout.txt").write_text("test mse 0.5312\n")
+    run = open_run(tmp_path)
+    assert len(run.others) == 2
+    assert run.series["train/mse"].file == "b/log.csv"

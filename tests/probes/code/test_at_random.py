@@ -67,6 +67,41 @@ def test_a_network_without_its_weights_is_an_edit(tmp_path: Path) -> None:
     assert "edit-pretrained" in present(tmp_path, tuned(OF_CHECKPOINT, MADE), tuned(OF_CHECKPOINT, READ))
 
 
+DRAWN = """
+import random
+import torch
+from torchvision.models import resnet18
+def make_examples(n, seed, weights=(1, 1, 1)):
+    rng = random.Random(seed)
+    return [(rng.random(), y) for y in rng.choices(range(3), weights, k=n)]
+train = make_examples(800, 1{SHARES})
+held = make_examples(200, 2)
+model = resnet18(weights={START})
+loader = torch.utils.data.DataLoader(train, 32, shuffle=True)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("shares", "start", "told"),
+    [
+        (", (8, 1, 1)", "'DEFAULT'", False),  # weights of classes
+        (", weights=(8, 1, 1)", "'DEFAULT'", False),
+        ("", "None", True),
+    ],
+)
+def test_weights_that_are_shares_are_no_trained_weights(
+    tmp_path: Path, shares: str, start: str, told: bool
+) -> None:
+    mine = DRAWN.replace("{SHARES}", shares).replace("{START}", start)
+    theirs = DRAWN.replace("{SHARES}", "").replace("{START}", "'DEFAULT'")
+    assert ("edit-pretrained" in present(tmp_path, mine, theirs)) is told
+
+
 STACK = """
 import keras
 from keras import layers

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from traindoctor.engine.model import State
+from traindoctor.engine.model import Scalar, State
 from traindoctor.probes.benchmark import gradients as against_benchmark
 from traindoctor.probes.config import precision
 from traindoctor.probes.curves import (
@@ -94,6 +94,21 @@ def test_a_loss_tied_to_the_error_rate() -> None:
 def test_the_first_loss_is_exactly_that_of_a_guess(first: float, at: int, expected: str) -> None:
     curve = series("train/loss", [first, *np.linspace(2.2123, 1.0111, 20)], np.arange(at, at + 21))
     found = objective.starts_at_chance(view(run([curve], {"num_classes": 10})), tolerance=0.001)
+    assert state(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"num_classes": 10}, "present"),
+        ({"num_classes": 10, "init_std": 0.02}, "unknown"),  # a head drawn as BERT's is
+        ({"num_classes": 10, "init_std": 0.0}, "present"),
+        ({"num_classes": 10, "init_std": 1.0}, "present"),
+    ],
+)
+def test_small_weights_begin_near_a_guess(settings: dict[str, Scalar], expected: str) -> None:
+    curve = series("train/loss", [2.302585, *np.linspace(2.2123, 1.0111, 20)])
+    found = objective.starts_at_chance(view(run([curve], settings)), tolerance=0.001)
     assert state(found) == expected
 
 

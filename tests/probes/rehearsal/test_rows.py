@@ -108,3 +108,43 @@ def test_faults_of_rows(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(EVEN))
 def test_rows_that_are_right(name: str) -> None:
     assert not told(EVEN[name], text=TABLE) & JUDGED
+
+
+WINDOWS = """
+import numpy as np
+import torch
+from torch import nn
+
+def load(hours=4000):
+    rng = np.random.default_rng(0)
+    return np.stack([rng.normal(size=hours), rng.normal(size=hours)], -1)
+
+def windows(series, length):
+    {X}
+    return torch.tensor(x).float(), torch.tensor(series[length:-1, 0]).float()
+
+xs, ys = windows(load(), 36)
+net = nn.Sequential(nn.Flatten(), nn.Linear(72, 1))
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for step in range(300):
+    pick = np.random.choice(len(xs), 64)
+    opt.zero_grad()
+    nn.functional.mse_loss(net(xs[pick])[:, 0], {Y}).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "x = np.stack([series[i:i + length] for i in range(len(series) - length - 1)])",
+        "x = np.array([series[i:i + length] for i in range(len(series) - length - 1)])",
+        "x = np.concatenate([series[None, i:i + length] for i in range(len(series) - length - 1)])",
+        "x = []\n    for i in range(len(series) - length - 1):\n        x.append(series[i:i + length])\n"
+        "    x = np.stack(x)",
+    ],
+)
+def test_windows_of_a_long_series_are_not_all_gone_through(made: str) -> None:
+    """A loop over thousands of windows is left early: which rows a chosen one has is not known."""
+    text = WINDOWS.replace("{X}", made).replace("{Y}", "ys[pick]")
+    assert not JUDGED & told(text=text)
