@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 from ...engine.model import Place
 from .. import settings as names
@@ -420,6 +421,25 @@ _BATCH_NORM_MODELS = re.compile(
 _OTHER_NORMS = re.compile(r"\b(?:Layer|Group|Instance|RMS)Norm(?:[123]d|alization)?\(")
 
 
+# `def __init__(self, width, norm=nn.BatchNorm2d)`: the kind of layer is handed on, and called by another name
+_HANDED_ON = re.compile(r"\b\w*norm\w*\s*(?::[^=,()]+)?=\s*(?:\w+\.)*BatchNorm(?:[123]d|alization)\b(?!\()")
+_OTHERS_HANDED = re.compile(r"\b(?:Layer|Group|Instance|RMS)Norm(?:[123]d|alization)?\b")
+_LAYERS = re.compile(r"\b(?:Linear|Dense|Conv[123][dD]|LSTM|GRU)\(")
+_PERHAPS = re.compile(
+    r"(?i)batch_?norm|norm_layer|\bbn\b|torchvision|\btimm\b|transformers|\bhub\b|applications|pretrained|load_model"
+    r"|segmentation_models|\bmm\w+|monai|ultralytics|^\s*from\s+(?:\.|\w*(?:models?|net\w*|backbones?|arch\w*)\b)",
+    re.MULTILINE,
+)
+
+
+def _norm_of_scripts(scripts: Iterable[str]) -> str | None:
+    """What normalises in the scripts' own model: "batchnorm", "none", or None where that is not seen."""
+    texts = list(scripts)
+    if any(map(_HANDED_ON.search, texts)) and not any(map(_OTHERS_HANDED.search, texts)):
+        return "batchnorm"
+    return "none" if any(map(_LAYERS.search, texts)) and not any(map(_PERHAPS.search, texts)) else None
+
+
 @probe("config:batch_size|config:global_batch_size")
 def batch_norm_small_batch(view: View, limit: float) -> Finding:
     """Batch normalisation over fewer than `limit` samples per device.
@@ -432,6 +452,8 @@ def batch_norm_small_batch(view: View, limit: float) -> Finding:
     if size is None:
         return not_recorded("batch_size")
     norm = value_of(run, "normalization_layer")
+    if norm is None and value_of(run, "model") is None:
+        norm = _norm_of_scripts(run.scripts.values())
     joined = any(names.parts_of(s.key)[-1:] == ["sync_bn"] and s.value is True for s in run.raw_settings)
     setting = run.settings[key]
     rest = carried(setting, threshold=limit)
@@ -457,6 +479,8 @@ def batch_norm_small_batch(view: View, limit: float) -> Finding:
         return unknown("the scripts hold models of other normalisation too; which trains is not seen", **rest)
     if norm == "batchnorm" or (norm is None and _BATCH_NORM_MODELS.match(str(value_of(run, "model") or ""))):
         return present(f"batch normalisation over {size:g} samples per device", **rest)
+    if norm == "none":
+        return absent("the scripts' model has no batch normalisation", **rest)
     if norm is not None:
         return absent(f"normalisation is {norm}", **rest)
     return unknown("the kind of normalisation layers is not recorded")

@@ -25,6 +25,7 @@ from ..tensorflow.slips import moved_in_loss_alone
 from .keras_words import more_words_than_rows, numbered_anew
 from .mapped_batches import numbered_by_batch
 from .own_tables import classes_of_each_file, numbered_in_turn, numbers_over_reserved
+from .own_vocabularies import own_vocabulary_of_held_out
 from .raw_numbers import raw_ids_taken
 from .start import numbered_from_one, shifted_in_training
 from .table_sizes import fewer_rows_than_words, padding_is_a_word, table_too_small, unknown_is_a_word
@@ -453,6 +454,7 @@ def words_numbered_apart(view: View) -> Finding:
     return first(
         view,
         either(
+            own_vocabulary_of_held_out,
             _vocabulary_of_held_out,
             partial(_of_held_out, of_words=True),
             _vocabulary_of_each_part,

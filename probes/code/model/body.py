@@ -18,6 +18,7 @@ from .compact import block_asked_again
 from .each_round import one_in_all_rounds
 from .in_a_row import in_a_row
 from .misasked import part_of_another
+from .one_block import one_block_for_others
 from .one_for_two import layer_is_another
 from .reused import layer_reused
 from .zero_starts import is_of_output
@@ -109,7 +110,7 @@ def _shared(source: Script) -> Finding | None:
 def layer_repeated(view: View) -> Finding:
     """One layer stands in several places: `[Layer()] * n`, a loop over settings, `self.two = self.one`."""
     looks = either(
-        *(_repeated, layer_reused, one_cell_for_all),
+        *(_repeated, layer_reused, one_cell_for_all, one_block_for_others),
         *(layer_is_another, block_asked_again, part_of_another),
     )
     return first(view, looks, "the scripts make no list of layers")
