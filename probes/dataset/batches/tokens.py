@@ -321,7 +321,7 @@ def _drawn(here: NDArray[np.bool_], there: NDArray[np.bool_], apart: tuple[int, 
     if min(apart) < 8 or abs(apart[0] - apart[1]) > 3 * sum(apart) ** 0.5:
         return False
     runs = [np.sum(side[:, 1:] & side[:, :-1]) / max(1, int(side.sum())) for side in (here, there)]
-    return here.ndim == 2 and max(here.mean(), there.mean()) < 0.5 and max(runs) < 0.4
+    return bool(here.ndim == 2 and max(here.mean(), there.mean()) < 0.5 and max(runs) < 0.4)
 
 
 def _one_to_one(x: Floats, y: Floats) -> bool:

@@ -88,10 +88,10 @@ def banner(line: str) -> tuple[str, str] | None:
     if re.search(r"[({]\s*$|\w\(|\)$|;$|[{}]", value):
         return None  # a line of source text
     key = key.replace(" ", "_")
-    known = canonical_key(key)
-    if known and known[0].endswith("_samples") and _THOUSANDS.fullmatch(value.strip()):
+    canonical = canonical_key(key)
+    if canonical and canonical[0].endswith("_samples") and _THOUSANDS.fullmatch(value.strip()):
         value = value.replace(",", "")  # "12,800,000" samples are no list
-    return (key, value) if known else None
+    return (key, value) if canonical else None
 
 
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+")
