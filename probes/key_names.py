@@ -19,7 +19,7 @@ _NAMES = re.compile(r"[\"']([\w.]+\.[\w.]+)[\"']")
 _LAYER = re.compile(r"(?:^|\.)(?:layers?|blocks?|h|resblocks|encoder|decoder|layer\d)\.(\d+)\.")
 # What is computed anew and not trained, adapters and cross attention that begin new, and the optimizer's own.
 _NO_WEIGHT = re.compile(
-    r"inv_freq|masked_bias|attn\.bias$|attention\.bias$|position_ids|relative_position_index|num_batches_tracked"
+    r"inv_freq|masked_bias|attn\.bias$|attention\.bias$|position_ids|relative_position_index|attn_mask|relative_coords_table|freqs_cis|num_batches_tracked"
     r"|_extra_state|lora_|adapter|(?:^|\.)(?:adam_[mv]|moments?[12]?|exp_avg(?:_sq)?)\.|running_(?:mean|var)"
     r"|[kv]_scale|quant|_global\b|rotary|base_layer|^base_model\.model\.|cross_?att|EncDecAtt"
 )

@@ -365,11 +365,13 @@ def test_ranks_that_see_the_same_samples() -> None:
 
 def test_an_index_out_of_range() -> None:
     """The exception tells: an index error is present, another one absent, none at all unknown."""
-    index = Event("traceback", "x.log", data="IndexError", text="IndexError: list index out of range")
+    index = Event("traceback", "x.log", data="IndexError", text="IndexError: Target 7 is out of bounds.")
+    slip = Event("traceback", "x.log", data="IndexError", text="IndexError: list index out of range")
     other = Event("traceback", "x.log", data="ValueError", text="ValueError: bad shape")
 
     assert state("log-index-out-of-range", run(events=[index])) == "present"
     assert state("log-index-out-of-range", run(events=[other])) == "absent"
+    assert state("log-index-out-of-range", run(events=[slip])) == "absent"  # of the program itself
     assert state("log-index-out-of-range", run()) == "unknown"
 
 

@@ -20,13 +20,16 @@ _ORDER = re.compile(
     rb"\b(?:sampler?|samples|order|ind(?:ex|ices|exes)|idxs?|ids|shuffled?|perm\w*)\b", re.IGNORECASE
 )
 _HELD = re.compile(rb"\b(?:val|valid\w*|eval\w*|test\w*|dev)\b", re.IGNORECASE)
-# Lists of something else that a program prints each epoch: classes, devices, features, pictures to show
-_TOLD = re.compile(rb"(?i)\b(?:rank|card|npu|gpu|device)\W{0,3}\d{1,5}\b")  # whose list it is
-_OTHER = re.compile(
-    rb"(?i)\b(?:class\w*|labels?|gpus?|npus?|devices?|cards|features?|importances?|columns?|channels?|layers?"
-    rb"|heads? (?:ids?|ind)|experts?|neurons?|tokens?|recalls?|precisions?|f1|acc\w*|iou|score\w*|top-?k"
-    rb"|best|worst|vis\w*|plot\w*|preview\w*|show\w*|log(?:ging|ged)|fixed|images? idx|milestones?)\b"
+# What may stand before such a list. Any other word makes it one of something else: of classes, devices,
+# features, seeds, pictures to show.
+_PLAIN = frozenset(
+    b"rank card npu gpu device worker sampler sample samples order orders index indices indexes idx idxs"
+    b" ids id shuffle shuffled shuffling perm permutation permuted train training data dataset loader"
+    b" dataloader batch first head start begin begins of the in is are from for dbg debug"
+    b" info iter step seed at".split()
 )
+_WORD = re.compile(rb"[A-Za-z]{2,}")
+_DEVICES = re.compile(rb"(?i)\b(?:gpu|npu|device|card|worker)s?[ _-](?:ids?|idxs?|ind\w+|order)\b")
 _RANK = re.compile(rb"\b(?:rank|card|npu|device)\W{0,3}(\d{1,5})\b", re.IGNORECASE)
 
 
@@ -39,12 +42,9 @@ def come_again(data: bytes, file: str, rank: int | None) -> tuple[Event, ...]:
     for found in _LINE.finditer(head):
         words = head[found.start() : found.start(3)]
         values = [v.strip() for v in found[3].split(b",") if v.strip()]
-        if (
-            len(values) < LEAST
-            or not _ORDER.search(words)
-            or _HELD.search(words)
-            or _OTHER.search(_TOLD.sub(b"", words))
-        ):
+        if len(values) < LEAST or not _ORDER.search(words) or _HELD.search(words):
+            continue
+        if _DEVICES.search(words) or not _PLAIN.issuperset(w.lower() for w in _WORD.findall(found[2])):
             continue
         told = _RANK.search(words)
         key = (told[1] if told else b"", _ORDER.search(words)[0].lower())  # type: ignore[index]

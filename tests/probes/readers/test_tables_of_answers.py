@@ -80,6 +80,9 @@ ORDER = "[dbg] epoch {e} rank 2 sampler head: [{a}, 18022, 903, 77120, 51209]\n"
         (ORDER.replace("sampler head", "milestones"), False),
         (ORDER.replace("[dbg] epoch {e} rank 2 sampler head", "epoch {e} recall for indices"), False),
         (ORDER.replace("[dbg] epoch {e} rank 2 sampler head", "epoch {e} class ids"), False),
+        (ORDER.replace("sampler head", "shuffled indices of train data"), True),
+        (ORDER.replace("sampler head", "sanity check on samples"), False),
+        (ORDER.replace("sampler head", "gpu ids"), False),
         (ORDER.replace("[dbg] epoch {e} rank 2 sampler head", "epoch {e} logging sample images idx"), False),
     ],
 )
