@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from ...engine.model import Place
@@ -74,6 +76,25 @@ def adapters_apart(view: View) -> str:
         return ""
     mine, theirs = map(trains_adapters, (view.run, view.benchmark))
     return "" if mine == theirs else f"the {'run' if mine else 'benchmark'} alone trains adapters"
+
+
+_TEACHES = re.compile(
+    r"(?i)(?:^|[._])(?:teacher(?!_forc)\w*|(?:knowledge_)?distil\w*|kd_(?:alpha|weight|loss\w*))$"
+)
+
+
+def taught_apart(view: View) -> str:
+    """In words, that one side alone learns from a teacher: its loss is of another kind; else ""."""
+    if view.benchmark is None:
+        return ""
+    told = [
+        next((s for s in r.raw_settings if s.value and _TEACHES.search(s.key.replace("-", "_"))), None)
+        for r in (view.run, view.benchmark)
+    ]
+    one = told[0] or told[1]
+    return (
+        "" if one is None or all(told) else f"one side alone learns from a teacher ({one.key} = {one.value})"
+    )
 
 
 def blocks_of(view: View, name: str, points: int) -> tuple[Pair, Blocks] | str:

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...engine.model import Place
+from ...engine.model import Place, State
 from ..assembly import names as quantities
 from ..config.values import number_of
 from ..curves.situation import ERRORS
 from ..curves.stats import noise
 from ..registry import Finding, View, absent, any_of, place, present, probe, unknown
 from ..run import Series
-from .common import places_of
+from .common import places_of, taught_apart
 from .compare import Pair, band, final, pair
 
 
@@ -41,6 +41,9 @@ def final_loss_above(view: View, relative: float, points: int = 5) -> Finding:
     rest: dict[str, Any] = {"value": off, "threshold": relative, "series": ("train/loss",)}
     if above and (said := makes_up(view)) is not None:
         return absent(f"{text}; {said}", **rest)
+    if above and (said := taught_apart(view)):
+        as_good = final_metric_below(view, 0.01).state is State.ABSENT
+        return (absent if as_good else unknown)(f"{text}; {said}", **rest)
     if above:
         return present(text, where=places_of(found, len(found) - 1), **rest)
     return absent(text, **rest)

@@ -16,6 +16,7 @@ from ..config.in_force import one_process_script
 from ..config.values import number_of
 from ..curves.epochs import steps_per_epoch
 from ..curves.stats import level, noise
+from ..events import unfinished
 from ..registry import Finding, View, absent, place, present, probe, unknown
 from ..run import Floats, Run
 from ..settings import last_part, number
@@ -36,9 +37,31 @@ def stops_before(view: View, ratio: float, gain: float, points: int = 6) -> Find
     found = [_judge(view, name, ratio, gain, points) for name in _LOSSES]
     known = [f for f in found if not isinstance(f, str)]
     told = [f for f in known if f.state is State.PRESENT]
+    if told and (said := _on_its_way(view)):
+        return unknown(f"{told[0].why}; {said}", value=told[0].value, where=told[0].where)
     if not told and (metric := _metric_goes_on(view, ratio)) is not None:
         return metric
     return (told or known)[0] if known else unknown(str(found[0]))
+
+
+ALIKE = 0.03  # of the loss, by which two seeds lie apart
+WHOLE = 0.9  # of the benchmark's length that is planned here as well
+
+
+def _on_its_way(view: View) -> str:
+    """In words, that the run follows the benchmark so far, and is planned as long."""
+    planned = number_of(view.run, "max_steps")
+    losses, ended = sides(view, "train/loss"), unfinished(view, WHOLE)
+    if planned is None or isinstance(losses, str) or ended.state is not State.PRESENT:
+        return ""
+    (mine, x, y), (_, u, v) = losses
+    later = len(x) // 2
+    if mine.unit == "epoch" or len(x) < 20 or len(u) < 20 or planned < WHOLE * float(u[-1]):
+        return ""
+    beside = np.interp(x[later:], u, v)
+    if not np.all(beside > 0) or abs(float(np.median(y[later:] / beside)) - 1) > ALIKE:
+        return ""
+    return f"it follows the benchmark so far, and {planned:g} steps are planned: it may be on its way"
 
 
 def _metric_goes_on(view: View, ratio: float, absolute: float = 0.01) -> Finding | None:

@@ -216,6 +216,9 @@ def answers_nan(run: Run) -> bool:
     return loss is not None and len(loss) > 0 and float(np.mean(np.isfinite(loss.values))) <= 0.5
 
 
+FEW_SCORES = 5  # evaluations up to which a good score may be equal by chance
+
+
 @probe()
 def eval_metric_constant(view: View, points: int = 3) -> Finding:
     """Every evaluation gives the very same value, below the ceiling.
@@ -247,6 +250,8 @@ def eval_metric_constant(view: View, points: int = 3) -> Finding:
         return unknown(f"{words}: see eval-metric-zero")
     if series.name.rpartition("/")[2] in FRACTIONS and values[0] >= 0.95:
         return unknown(f"{words}: it may have reached its ceiling")
+    if series.name.rpartition("/")[2] in FRACTIONS and values[0] >= 0.5 and len(values) < FEW_SCORES:
+        return unknown(f"{words}: so it may be, of few samples")
     if less_is_better(series) and float(values[0]) in (1.0, 100.0):
         return unknown(f"{words}: an answer that says nothing is all wrong each time")
     trained = view.run.series.get(series.name.replace("eval/", "train/"))

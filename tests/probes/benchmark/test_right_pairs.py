@@ -122,3 +122,25 @@ def test_names_that_two_libraries_write_otherwise() -> None:
     for symptom in ("label-settings-differ", "split-settings-differ", "processing-value-far"):
         assert state(symptom, right, theirs) is not State.PRESENT
         assert state(symptom, sick, theirs) is State.PRESENT
+
+
+@pytest.mark.parametrize(
+    ("off", "planned", "expected"),
+    [(1.0, 300, State.UNKNOWN), (1.2, 300, State.PRESENT), (1.0, 130, State.PRESENT)],
+)
+def test_a_run_that_is_on_its_way(off: float, planned: int, expected: State) -> None:
+    """It follows the benchmark and is planned as long: nobody knows whether it has stopped."""
+    falls = 2.6 * np.exp(-np.arange(300) / 80) + 0.4
+    theirs = run([series("train/loss", falls)], {"max_steps": 300})
+    mine = run([series("train/loss", off * falls[:120])], {"max_steps": planned})
+    assert reading("benchmark", "stops-before-benchmark", mine, theirs).state is expected
+
+
+@pytest.mark.parametrize("told", [{"teacher_model": "big"}, {"kd_weight": 0.9}, {"distillation": True}])
+def test_a_loss_that_a_teacher_makes_is_not_compared(told: dict[str, Any]) -> None:
+    """What is lost against the answers of a teacher is another quantity than against labels."""
+    theirs = run(FALL)
+    for settings, expected in ((told, State.UNKNOWN), ({"teacher_forcing_ratio": 0.5}, State.PRESENT)):
+        mine = written(settings, [series("train/loss", LOSS + 1.0)])
+        for symptom in ("final-loss-above-benchmark", "final-loss-far-above-benchmark"):
+            assert reading("benchmark", symptom, mine, theirs).state is expected
