@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
 from ..assembly.continued import DATA as BESIDE
 from ..registry import Finding, View, absent, place, present, unknown
-from ..run import Event, Series
+from ..run import Event, Run, Series
 from . import situation
 from .judging import logs_read, probe
 
@@ -28,7 +29,8 @@ def steps_begin_anew(view: View, learned: float = 0.6) -> Finding:
     if loss is None:
         return unknown(situation.no_loss(run))
     resumes = run.events_of("resume")
-    if not resumes:
+    appended = not resumes and _appended(run, loss)
+    if not resumes and not appended:
         none = "no resume is seen in the logs"
         return absent(none) if logs_read(run) else unknown(none)
     before = run.earlier.get(loss.name)
@@ -38,7 +40,7 @@ def steps_begin_anew(view: View, learned: float = 0.6) -> Finding:
         return unknown("what was logged before the resume is not there")
     beside = any(e.data == BESIDE for e in resumes)
     event = next((e for e in resumes if e.data == BESIDE or _between(e, before, loss)), None)
-    if event is None:
+    if event is None and not appended:
         return unknown("the log does not tell of a resume between its two starts alone")
     again = _walked_again(run.earlier.get(_RATE), run.series.get(_RATE))
     if beside and not again and loss.steps[0] < before.steps[-1]:
@@ -57,10 +59,28 @@ def steps_begin_anew(view: View, learned: float = 0.6) -> Finding:
         return absent(f"{words}; the learning rate is not the one of the first start", **seen)
     if not begun - ended > 0.1 * abs(begun):
         return unknown(f"{words}; the first start learned too little to tell whether it was taken up")
+    if appended and float(loss.values[0]) > begun - _TAKEN_UP * (begun - ended):
+        return absent(f"{words}; it began at {begun:.4g}: another run", **seen)
     if begun - now < learned * (begun - ended):
         return unknown(f"{words}; it began at {begun:.4g}: what was learned was not taken up", **seen)
     text = f"{words}; the learning rate runs through the same values once more"
     return present(text, step=float(loss.steps[0]), where=(place(loss, 0),), series=(loss.name,), **seen)
+
+
+_TAKEN_UP = 0.8  # of what a start gained is there at the very first point of the next one
+_TABLES = (".csv", ".tsv", ".jsonl")  # which a second start goes on with, and tells nothing of it
+
+
+def _appended(run: Run, loss: Series) -> bool:
+    """Whether two starts stand one after the other in one table, and not the parts of a cross-validation."""
+    before = run.earlier.get(loss.name)
+    if before is None or before.file != loss.file or not loss.file.endswith(_TABLES):
+        return False
+    folds = any(_FOLDS.search(text) for text in run.scripts.values()) or _FOLDS.search(loss.file)
+    return not folds and before.unit == loss.unit and bool(loss.steps[0] < before.steps[-1])
+
+
+_FOLDS = re.compile(r"(?i)k_?fold|folds?\b|cross_?val|leave_?one")
 
 
 def _warms_up_alike(before: Series | None, after: Series | None) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from ...engine.model import State
 from ..registry import Finding, View, absent, place, present, unknown
 from ..run import Floats
 from . import stats
 from .judging import probe
 
+HALF_MOST = 65504.0
 BITS = {"bf16": 8, "fp16": 11}  # significant bits of a normal number
 
 
@@ -36,6 +40,35 @@ def loss_in_half_steps(view: View, share: float = 0.98, points: int = 20) -> Fin
             return present(words, value=round(met, 4), threshold=share, where=where, series=(series.name,))
         seen = seen or absent(words, value=round(met, 4), threshold=share, series=(series.name,))
     return seen or unknown("the losses are too few or printed too coarsely to tell their format")
+
+
+@probe("train/loss")
+def loss_overflows_half(view: View, share: float = 0.98, points: int = 20) -> Finding:
+    """The loss is infinite at some points, and all that is finite of it are fp16 numbers, below 65504.
+
+    Infinite by a logarithm of zero it would be in any format; a loss of fp16 ends at 65504.
+    """
+    series = view.run.series["train/loss"]
+    endless = np.flatnonzero(np.isposinf(series.values))
+    if not len(endless):
+        return absent("the training loss is nowhere infinite", series=(series.name,))
+    format_of = loss_in_half_steps(view, share=share, points=points)
+    if format_of.state is not State.PRESENT:
+        return replace(format_of, value=None, threshold=None)
+    if "fp16" not in format_of.why:
+        return unknown(f"{format_of.why}, which end where those of fp32 do")
+    highest = float(np.max(series.values[np.isfinite(series.values)]))
+    words = f"{series.name} is infinite at {len(endless)} points and at most {highest:.5g} elsewhere"
+    if highest > HALF_MOST:
+        return absent(f"{words}, beyond what fp16 holds", series=(series.name,))
+    return present(
+        f"{words}; all its finite values are fp16 numbers, which end at {HALF_MOST:g}",
+        value=len(endless),
+        threshold=HALF_MOST,
+        step=float(series.steps[endless[0]]),
+        where=(place(series, int(endless[0])),),
+        series=(series.name,),
+    )
 
 
 def _met(off: Floats, step: Floats, printed: float) -> Floats:

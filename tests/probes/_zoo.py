@@ -1518,6 +1518,8 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
     )
     sixteen = noisy(rng, 3.2 - 1.5 * t, 0.03).astype(np.float16).astype(float)
     add("loss in half precision", run([series("train/loss", sixteen)]), "loss-in-half-steps")
+    spilled = np.where(np.arange(n) % 7 == 2, np.inf, sixteen)
+    add("loss beyond half precision", run([series("train/loss", spilled)]), "loss-overflows-half")
     add(
         "runs away",
         run([series("loss_scale", 2.0 ** np.arange(16, 60, 1.0))]),

@@ -139,6 +139,25 @@ def test_losses_in_the_steps_of_a_format() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "spills", "expected"),
+    [
+        ("fp16", True, "present"),
+        ("fp16", False, "absent"),
+        ("bf16", True, "unknown"),  # bf16 reaches as far as fp32
+        ("fp32", True, "absent"),  # a logarithm of zero, in any format
+        ("large", True, "absent"),
+    ],
+)
+def test_a_loss_that_leaves_the_range_of_half_precision(kind: str, spills: bool, expected: str) -> None:
+    fine = np.linspace(900.0, 1.0, 60) + 0.01 * np.sin(np.arange(60.0))
+    half = fine.astype(np.float16).astype(float)
+    bits = (fine.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32).astype(float)
+    values = {"fp16": half, "bf16": bits, "fp32": fine, "large": half * 1024}[kind]
+    values[3] = np.inf if spills else values[3]
+    assert state(rounding.loss_overflows_half(view(run([series("train/loss", values)])))) == expected
+
+
+@pytest.mark.parametrize(
     ("value", "expected"), [(1.0 / 1024, "present"), (1.0, "absent"), (65536.0, "absent")]
 )
 def test_a_loss_scale_below_one(value: float, expected: str) -> None:

@@ -73,9 +73,39 @@ def test_weights_loaded_at_both_starts_are_two_runs(tmp_path: Path) -> None:
 
 def test_a_start_at_zero_is_no_resume(tmp_path: Path) -> None:
     """Some frameworks use the same words where nothing was logged before."""
-    text = log(0, words="", earlier=RESUMED.format(0))
+    text = log(0, words="", earlier=RESUMED.format(0), loss=3.0)
     assert state(tmp_path, text) is not State.PRESENT
     assert not open_run(tmp_path).events_of("resume")
+
+
+def table(second: float, rate: float = 0.02, floor: float = 0.05) -> str:
+    """What `CSVLogger(append=True)` leaves of two sessions of twelve epochs; the second begins at a loss."""
+    rows = ["epoch,accuracy,learning_rate,loss"]
+    for begin, peak in ((1.6, 0.02), (second, rate)):
+        for k in range(12):
+            falls = floor + (begin - floor) * 0.7**k
+            rows.append(
+                f"{k},{1 - falls / 2:.4f},{peak * min(1, (k + 1) / 3) * (1 - k / 14):.6f},{falls:.4f}"
+            )
+    return "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "script", "expected"),
+    [
+        (table(0.08), "", State.PRESENT),
+        (table(1.6), "", State.ABSENT),  # the same program again
+        (table(0.9), "", State.ABSENT),  # another data set, trained a little
+        (table(0.08, rate=0.002), "", State.ABSENT),  # fine-tuning at a rate of its own
+        (table(0.08), "for fold in KFold(5).split(x):\n    train(fold)\n", State.ABSENT),
+    ],
+)
+def test_a_table_that_two_sessions_write(tmp_path: Path, text: str, script: str, expected: State) -> None:
+    """A table does not tell of a resume: the loss goes on where it was, and epochs and rate begin anew."""
+    (tmp_path / "training.csv").write_text(text)
+    if script:
+        (tmp_path / "train.py").write_text("import keras\n" + script)
+    assert reading("learning_rate", "steps-begin-anew-at-resume", open_run(tmp_path)).state is expected
 
 
 def sinking(held: float | None, low: float = -500.0) -> Run:
