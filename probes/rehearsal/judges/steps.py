@@ -122,7 +122,9 @@ def reaches_nothing(machine: Machine) -> Iterator[Verdict]:
     asks = [machine.asks[n] for e in backwards for n in e.loss.asked if n in machine.asks]
     nets = {id(a.net): a.net for a in asks}.values()
     known = all(any(w.trains for w in n.parameters()) for n in nets)
-    known = known and not any(i.opaque and i.children for n in nets for i in n.nets())  # layers not known
+    # layers that are not known, and networks made of such
+    unknown = [i for n in nets for i in n.nets() if i.opaque and (i.children or "unknown" in i.weights)]
+    known = known and not unknown
     if known and not any(a.opaque for a in asks) and not any(i.escaped for n in nets for i in n.nets()):
         yield Verdict("reaches-nothing", backwards[0].node, "the gradient of this loss reaches no weight")
 

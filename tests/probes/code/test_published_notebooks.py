@@ -269,3 +269,18 @@ def test_linear_models_beside_one_another_are_no_stack() -> None:
     assert state("script-layers-unbent", beside + loop.format("Plain")) != "present"
     stack = LINEAR.format(name="Net", layers=three, forward=through)
     assert state("script-layers-unbent", stack + loop.format("Net")) == "present"
+
+
+def test_layers_of_a_library_that_nobody_knows_may_hold_weights() -> None:
+    text = """
+import tensorflow as tf
+from quantum import phasespace as ps
+vacuum, random = ps.VacuumLayer(20), ps.RandomLayer(20)
+inputs = tf.keras.layers.Input(20)
+real, imaginary = vacuum(random(inputs))
+model = tf.keras.Model(inputs=inputs, outputs=[real, imaginary])
+model.compile(optimizer=tf.keras.optimizers.Adam(learning_rate=0.01), loss="mean_squared_error")
+model.fit(x=x_train, y=(a, b), epochs=100)
+"""
+
+    assert state("script-gradient-path-cut", text) != "present"
