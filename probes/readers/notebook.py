@@ -16,6 +16,7 @@ from ._pasted import readable
 SUFFIX = ".ipynb"
 MAX_SIZE = 64 * 1024**2  # with its pictures; the code in it is bounded as in other scripts
 _HEAD = "# %% cell "
+_OUTPUT = " output"
 _HEADED = re.compile(rf"^{re.escape(_HEAD)}(\d+)$")
 _TIMED = ("time", "timeit", "capture", "prun", "memit")
 
@@ -59,8 +60,14 @@ def label(path: str, cell: int) -> str:
     return f"{path} cell {cell}"
 
 
+def output_label(path: str, cell: int) -> str:
+    """How what a cell printed is named: "train.ipynb cell 3 output"."""
+    return f"{label(path, cell)}{_OUTPUT}"
+
+
 def file_of(name: str) -> str:
-    """The notebook that a cell is named after; any other file as it is."""
+    """The notebook that a cell, or its output, is named after; any other file as it is."""
+    name = name.removesuffix(_OUTPUT)
     before, found, rest = name.rpartition(f"{SUFFIX} cell ")
     return before + SUFFIX if found and rest.isdigit() else name
 

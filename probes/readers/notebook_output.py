@@ -68,7 +68,7 @@ def _cell(path: str, number: int, cell: Any) -> _Cell | None:
     text = "".join(printed(cell))
     if not text.strip():
         return None
-    log = Log(notebook.label(path, number))
+    log = Log(notebook.output_label(path, number))
     log.feed(lines_of(text.encode("utf-8", "replace")))
     content = log.content()
     curve = starts.main_curve(content.series) or _longest(content.series)

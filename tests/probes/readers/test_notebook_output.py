@@ -59,7 +59,7 @@ def test_printed_losses_are_a_curve_with_cell_and_line(tmp_path: Path) -> None:
     assert curve.values.tolist() == [2.1, 1.5, 1.1, 0.9, 0.8]
     assert curve.steps.tolist() == [1, 2, 3, 4, 5]
     assert (curve.file, curve.lines.tolist() if curve.lines is not None else None) == (
-        "train.ipynb cell 2",
+        "train.ipynb cell 2 output",
         [2, 3, 4, 5, 6],
     )
     assert run.settings["learning_rate"].value == 1e-3
