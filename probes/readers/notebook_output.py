@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -30,8 +30,11 @@ _NO_VALUE = frozenset({"", "no log", "nan", "none"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Cell:
-    number: int
+class _Part:
+    """What a cell printed, or one table of progress in it."""
+
+    place: int  # in the order of the notebook
+    cell: int  # its number, from 1
     content: FileContent
     curve: Series | None  # its main curve, if it trains
 
@@ -47,9 +50,9 @@ def read(file: RunFile) -> FileContent | None:
         found = notebook.cells_of(document)
     except (ValueError, RecursionError):
         return None
-    cells = [c for n, cell in enumerate(found[:MAX_CELLS], 1) if (c := _cell(file.path, n, cell)) is not None]
-    kept, notes = _of_one_run([c for c in cells if c.tells])
-    contents = [c.content for c in kept]
+    texts = ((n, text) for n, cell in enumerate(found[:MAX_CELLS], 1) for text in _texts(cell))
+    parts = [_part(file.path, place, n, text) for place, (n, text) in enumerate(texts)]
+    contents, notes = _of_one_run([p for p in parts if p.tells])
     if not contents:
         return None
     return FileContent(
@@ -62,17 +65,32 @@ def read(file: RunFile) -> FileContent | None:
     )
 
 
-def _cell(path: str, number: int, cell: Any) -> _Cell | None:
+def _texts(cell: Any) -> Iterator[str]:
+    """What a cell printed, its tables of progress each by itself: each may be of another training.
+
+    Lines keep their numbers in the whole by empty ones before them.
+    """
     if not isinstance(cell, dict) or cell.get("cell_type") != "code":
-        return None
-    text = "".join(printed(cell))
-    if not text.strip():
-        return None
-    log = Log(notebook.output_label(path, number))
-    log.feed(lines_of(text.encode("utf-8", "replace")))
+        return
+    text, lines = "", 0
+    for printed, is_table in _printed(cell):
+        if is_table:
+            yield "\n" * lines + text
+            lines += text.count("\n")
+            yield "\n" * lines + printed
+            text, lines = "", lines + printed.count("\n")
+        else:
+            text += printed
+    yield "\n" * lines + text
+
+
+def _part(path: str, place: int, cell: int, text: str) -> _Part:
+    log = Log(notebook.output_label(path, cell))
+    if text.strip():
+        log.feed(lines_of(text.encode("utf-8", "replace")))
     content = log.content()
     curve = starts.main_curve(content.series) or _longest(content.series)
-    return _Cell(number, content, curve if curve is not None and len(curve) >= TRAINED else None)
+    return _Part(place, cell, content, curve if curve is not None and len(curve) >= TRAINED else None)
 
 
 def _longest(series: Iterable[Series]) -> Series | None:
@@ -81,46 +99,47 @@ def _longest(series: Iterable[Series]) -> Series | None:
     return max(losses, key=len, default=None)
 
 
-def _of_one_run(cells: Sequence[_Cell]) -> tuple[list[_Cell], list[str]]:
-    """The cells of the last training that is worth judging, with those that train nothing, and a note."""
-    trained = [c for c in cells if c.curve is not None]
-    if len(trained) < 2:
-        return list(cells), []
+def _of_one_run(parts: Sequence[_Part]) -> tuple[list[FileContent], list[str]]:
+    """What belongs to the last training that is worth judging, and a note where there are several.
+
+    Scores count that were printed between it and the next training; what the cells of others tell of settings
+    and events counts up to there.
+    """
+    trained = [p for p in parts if p.curve is not None]
+    if not trained:
+        return [p.content for p in parts], []
     runs = segments.chains(trained, _goes_on)
-    longest = max(_points(run) for run in runs)
+    longest = max(map(_points, runs))
     chosen = next(run for run in reversed(runs) if _points(run) >= min(WORTH, longest))
-    own = {c.number for c in chosen}
-    later = [c.number for c in trained if c.number > chosen[-1].number]
-    stop = later[0] if later else None
-
-    def belongs(cell: _Cell) -> bool:
-        if cell.curve is not None:
-            return cell.number in own
-        if cell.content.series:  # scored between this training and the next
-            return chosen[0].number < cell.number and (stop is None or cell.number < stop)
-        return stop is None or cell.number < stop
-
+    own = {p.place for p in chosen}
+    later = [p.place for p in trained if p.place > chosen[-1].place]
+    stop = later[0] if later else len(parts) + parts[-1].place
+    contents = []
+    for part in parts:
+        if part.place >= stop or (part.curve is not None and part.place not in own):
+            continue
+        before = part.place < chosen[0].place
+        contents.append(replace(part.content, series=()) if before else part.content)
     if len(runs) == 1:
-        return list(cells), []
-    others = ", ".join(f"cell {run[0].number}" for run in runs if run is not chosen)
-    note = f"{len(runs)} cells train one after the other; cell {chosen[0].number} is looked at"
-    note += f" (others: {others})"
-    return [c for c in cells if belongs(c)], [note]
+        return contents, []
+    others = dict.fromkeys(f"cell {run[0].cell}" for run in runs if run is not chosen)
+    note = f"{len(runs)} trainings one after the other; that of cell {chosen[0].cell} is looked at"
+    return contents, [f"{note} (others: {', '.join(others)})"]
 
 
-def _points(run: Sequence[_Cell]) -> int:
+def _points(run: Sequence[_Part]) -> int:
     return sum(len(c.curve) for c in run if c.curve is not None)
 
 
-def _goes_on(first: _Cell, before: _Cell, after: _Cell) -> bool:
+def _goes_on(first: _Part, before: _Part, after: _Part) -> bool:
     if first.curve is None or before.curve is None or after.curve is None:
         return False
     kinds = {(c.curve.raw, c.curve.unit) for c in (before, after) if c.curve is not None}
     return len(kinds) == 1 and segments.goes_on(first.curve, before.curve, after.curve)
 
 
-def printed(cell: dict[str, Any]) -> Iterator[str]:
-    """What a code cell printed, part by part: streams, results, tables of progress, the end of an error."""
+def _printed(cell: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """What a code cell printed, output by output, and whether that is a table of progress."""
     outputs = cell.get("outputs")
     before, stream_before = "", ""
     for output in outputs[:MAX_OUTPUTS] if isinstance(outputs, list) else ():
@@ -137,10 +156,15 @@ def printed(cell: dict[str, Any]) -> Iterator[str]:
             data = output.get("data")
             text = _shown(data if isinstance(data, dict) else output)
         if before and not before.endswith("\n") and not (stream and stream == stream_before):
-            yield "\n"
-        yield text
+            yield "\n", False
+        yield text, bool(text) and _is_html(output)
         before, stream_before = text or before, stream
-    yield "\n"
+    yield "\n", False
+
+
+def _is_html(output: dict[str, Any]) -> bool:
+    data = output.get("data", output)
+    return isinstance(data, dict) and bool(_text(data.get("text/html") or data.get("html")))
 
 
 def _shown(data: dict[str, Any]) -> str:

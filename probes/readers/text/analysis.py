@@ -366,7 +366,7 @@ class _Analysis:
         raw, canonical = found
         if "avg iou" in raw.lower():
             return  # darknet prints -nan there for layers that saw no object
-        if raw == "train_loss" and _LAST_ROW.search(self.body):
+        if raw in ("train_loss", "training_loss") and _LAST_ROW.search(self.body):
             return  # the Trainer's last row holds the mean over the whole run
         raw, canonical, split = self._with_split(raw, canonical)
         if any(m.raw == raw and m.split == split for m in self.metrics):

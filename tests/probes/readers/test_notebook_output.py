@@ -118,7 +118,7 @@ def test_the_last_training_is_looked_at(tmp_path: Path) -> None:
 
     assert run.series["train/loss"].values.tolist() == [2.2, 1.2, 0.8, 0.5, 0.4]
     assert {float(s.values[-1]) for n, s in run.series.items() if n.endswith("accuracy")} == {0.87}
-    assert any("2 cells train one after the other; cell 4 is looked at" in n for n in run.info.notes)
+    assert any("2 trainings one after the other; that of cell 4 is looked at" in n for n in run.info.notes)
 
 
 def test_a_training_that_goes_on_in_another_cell_is_one(tmp_path: Path) -> None:
@@ -167,3 +167,28 @@ def test_odd_outputs_cost_nothing(tmp_path: Path, outputs: Any) -> None:
     assert read.script
     assert not read.series
     assert notebook_output.read(RunFile(tmp_path, "train.ipynb", 1)) is None
+
+
+def test_the_mean_over_the_whole_run_is_no_point_of_it(tmp_path: Path) -> None:
+    """`trainer.train()` shows what it returns, with the mean loss over all steps."""
+    rows = [[str(k), f"{2 / k:.3f}", f"{2.2 / k:.3f}"] for k in range(1, 6)]
+    told = (
+        "TrainOutput(global_step=50, training_loss=0.91, metrics={'train_runtime': 3.1, 'train_loss': 0.91})"
+    )
+    shown = {"output_type": "execute_result", "data": {"text/plain": [told]}, "metadata": {}}
+    run = opened(tmp_path, [], [table(["Epoch", "Training Loss", "Validation Loss"], rows), shown])
+
+    assert run.series["train/loss"].values.tolist() == [2.0, 1.0, 0.667, 0.5, 0.4]
+
+
+def test_the_second_stage_of_a_fine_tuning_is_looked_at(tmp_path: Path) -> None:
+    """fastai's `fine_tune` trains the head first, in a table of its own in the same cell."""
+    head = ["epoch", "train_loss", "valid_loss", "accuracy", "time"]
+    first = [["0", "0.91", "0.52", "0.80", "00:12"]]
+    second = [
+        [str(k), f"{0.4 - k / 20:.3f}", f"{0.3 - k / 30:.3f}", f"{0.9 + k / 100:.2f}", "00:15"]
+        for k in range(5)
+    ]
+    run = opened(tmp_path, [], [table(head, first), table(head, second)])
+
+    assert run.series["train/loss"].values.tolist() == [0.4, 0.35, 0.3, 0.25, 0.2]
