@@ -22,6 +22,7 @@ from .attention import (
     scores_scaled_up,
     weights_over_queries,
 )
+from .cut_heads import head_cut
 from .heads import heads_misplaced
 
 _RECTIFIERS = ("ReLU", "relu", "relu_", "ReLU6", "relu6", "LeakyReLU", "leaky_relu", "softplus", "Softplus")
@@ -39,7 +40,9 @@ def output_rectified(view: View) -> Finding:
 
     False positive: targets that cannot be negative. A regression counts only where the script standardises.
     """
-    return first(view, either(_rectified, last_layer_cut), "no loss whose model's last operation can be told")
+    return first(
+        view, either(_rectified, last_layer_cut, head_cut), "no loss whose model's last operation can be told"
+    )
 
 
 def _rectified(source: Script) -> Finding | None:

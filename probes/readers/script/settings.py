@@ -26,6 +26,7 @@ from .calls import (
     moves_one_tensor,
     nth_given,
 )
+from .cast import cast_parameters
 from .syntax import frameworks
 from .values import Value, Values, declared
 
@@ -114,6 +115,7 @@ class Extractor(Values):
         for test in of(self.tree, ast.If, ast.For):
             yield from self._accumulated(test) if isinstance(test, ast.If) else self._micro_batches(test)
         yield from graph_options(self.tree, self.file)
+        yield from cast_parameters(self.tree, self.file)
         yield from self._implied()
 
     def _implied(self) -> Iterator[Setting]:

@@ -85,3 +85,51 @@ def test_a_vocabulary_of_each_side(parts: dict[str, str], told: bool) -> None:
     for name, value in {**PARTS, **parts}.items():
         text = text.replace("{" + name + "}", value)
     assert (state("script-words-numbered-apart", text) == "present") is told
+
+
+ZOO = """
+import torch
+from torch import nn
+from torchvision.models import resnet18
+model = resnet18()
+{EDIT}
+optimizer = torch.optim.Adam(model.parameters())
+loss_of = nn.{LOSS}()
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = loss_of({USES}(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+CUT = "model.fc = nn.Sequential(nn.Linear(512, 10), nn.ReLU())"
+
+
+@pytest.mark.parametrize(
+    ("edit", "loss", "uses", "told"),
+    [
+        (CUT, "CrossEntropyLoss", "model", True),
+        ("model.fc = nn.Sequential(model.fc, nn.ReLU(inplace=True))", "BCEWithLogitsLoss", "model", True),
+        (CUT, "MSELoss", "model", False),  # counts and lengths are not negative
+        ("model.fc = nn.Sequential(nn.ReLU(), nn.Linear(512, 10))", "CrossEntropyLoss", "model", False),
+        (CUT.replace("ReLU()", "ReLU(), nn.Linear(10, 10)"), "CrossEntropyLoss", "model", False),
+        (CUT + "\nwhole = nn.Sequential(model, nn.Linear(10, 4))", "CrossEntropyLoss", "whole", False),
+        ("model.layer4 = nn.Sequential(model.layer4, nn.ReLU())", "CrossEntropyLoss", "model", False),
+    ],
+)  # fmt: skip
+def test_a_head_that_is_wrapped_with_a_relu(edit: str, loss: str, uses: str, told: bool) -> None:
+    text = ZOO.replace("{EDIT}", edit).replace("{LOSS}", loss).replace("{USES}", uses)
+    assert (state("script-output-rectified", text) == "present") is told
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("BertForSequenceClassification(config)", True),
+        ("AutoModelForSequenceClassification.from_pretrained('m', num_labels=4)", True),
+        ("AutoModel.from_pretrained('m')", False),
+    ],
+)
+def test_a_head_of_a_trainers_classifier(made: str, told: bool) -> None:
+    edit = "model.classifier = torch.nn.Sequential(model.classifier, torch.nn.ReLU())"
+    text = SHARED.replace("BertForSequenceClassification(config)", made).replace("{EDIT}", edit)
+    assert (state("script-output-rectified", text) == "present") is told

@@ -446,3 +446,30 @@ def test_a_configuration_may_import_the_classes_that_it_names(tmp_path: Path) ->
     found = {s.key: s.value for s in script.read(made).settings}
     assert found["train_dataloader.sampler.shuffle"] is False
     assert found["optim_wrapper.optimizer.lr"] == 2e-4
+
+
+JAX = """\
+import jax
+import jax.numpy as jnp
+def loss_fn(params, x, y):
+    held = {CAST}
+    return jnp.mean((forward(held, x) - y) ** 2)
+step = jax.jit(jax.value_and_grad(loss_fn))
+def export(params):
+    return jax.tree.map(lambda p: p.astype(jnp.float16), params)
+"""
+
+
+@pytest.mark.parametrize(
+    ("cast", "expected"),
+    [
+        ("jax.tree.map(lambda p: p.astype(jnp.float16), params)", "fp16"),
+        ("jax.tree_util.tree_map(lambda w: w.astype('bfloat16'), params)", "bf16"),
+        ("jax.tree.map(lambda p: p.astype(jnp.float32), params)", None),
+        ("params", None),  # what is exported in half precision is trained in full
+        ("jax.tree.map(lambda p: 0.5 * p, params)", None),
+    ],
+)
+def test_parameters_that_a_loss_casts(tmp_path: Path, cast: str, expected: str | None) -> None:
+    found = read(tmp_path, JAX.replace("{CAST}", cast)).get("precision")
+    assert (found[0] if found else None) == expected
