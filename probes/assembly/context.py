@@ -101,13 +101,10 @@ def _task(curves: Mapping[str, Series], settings: Mapping[str, Configured]) -> s
         return any(f"{s}/{m}" in curves for s in ("train", "eval") for m in metrics)
 
     tokens = logged("perplexity", "bits") or predicts_tokens(curves)
-    classes = settings.get("num_classes")
-    labels = classes is not None and logged(
-        "accuracy", "f1", "auc"
-    )  # of whole texts: their words have another number
-    if tokens or (
-        "vocab_size" in settings and not (labels and classes.value != settings["vocab_size"].value)
-    ):
+    words, classes = settings.get("vocab_size"), settings.get("num_classes")
+    # whole texts are classified where the classes are not as many as the words, and the answers are scored
+    labels = words is not None and classes is not None and classes.value != words.value
+    if tokens or (words is not None and not (labels and logged("accuracy", "f1", "auc"))):
         return "language-model"
     if logged("accuracy", "f1", "auc", "error") or "num_classes" in settings:
         return "classification"

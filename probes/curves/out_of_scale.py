@@ -25,6 +25,7 @@ _FROM_ZERO = frozenset(
     ]
 )
 _WORD = re.compile(r"[a-z0-9]+")
+_TAKEN_OFF = re.compile(r"(?i)\b\w*(?:dice|_iou|iou_|tversky|jaccard|entropy_(?:weight|coef|bonus|reg))\w*")
 ABSURD = 1e20  # no likelihood of a density is of this size
 
 
@@ -57,6 +58,35 @@ def below_its_floor(run: Run, curve: Shape, least: float) -> Finding:
         return unknown(f"{words}; a further term may be taken off ({other})")
     return present(
         f"{words}, though it is named {min(kinds)}, which is zero at best",
+        step=curve.step(low),
+        **seen,
+        **see(curve, low),
+    )
+
+
+@on_loss(10)
+def sinks_below_zero(run: Run, curve: Shape, least: float) -> Finding:
+    """A binary cross-entropy, by the settings, begins above zero and falls `least` below it.
+
+    With targets from 0 to 1 it cannot; a wrong sign is below zero from the first step on.
+    """
+    low = int(np.argmin(curve.y))
+    first = float(np.median(curve.y[: max(3, curve.count // 20)]))
+    words = f"{curve.name} begins at {first:.4g} and its smallest value is {curve.y[low]:.4g}"
+    seen: dict[str, Any] = {"value": float(curve.y[low]), "threshold": -least}
+    if first <= 0 or curve.y[low] >= -least:
+        return absent(words, series=(curve.name,), **seen)
+    if not situation.binary(run):
+        return unknown(f"{words}; no setting tells that the loss is a binary cross-entropy")
+    if reason := situation.objective(run):
+        return unknown(reason)
+    if any(_TAKEN_OFF.search(text) for text in run.scripts.values()):
+        return unknown("an overlap or an entropy may be taken off")
+    if other := weighed_term(run):
+        return unknown(f"a further term may be taken off ({other})")
+    named = situation.text(run, "loss_function")
+    return present(
+        f"{words}: a {named} of targets from 0 to 1 stays above zero",
         step=curve.step(low),
         **seen,
         **see(curve, low),

@@ -803,6 +803,8 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
     add("below zero", run([series("train/loss", 1.0 - 3 * t, at)]), "loss-negative")
     scores = series("train/loss", np.where(t < 0.05, -3.0, 1.0), at, raw="ctc_loss")
     add("scores for log-probabilities", run([scores]), "loss-below-its-floor")
+    sinking = series("train/loss", 0.7 - 3 * t, at)
+    add("targets of -1", run([sinking], {"loss_function": "bcewithlogitsloss"}), "loss-sinks-below-zero")
     endless = series("train/loss", np.where(t < 0.5, 1.0, np.inf), at)
     add("targets that no answer has", run([endless]), "loss-infinite-at-once")
     apart = noisy(rng, decay(n), 0.03) * np.where(np.arange(n) % 17 == 16, 300.0, 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,32 @@ def test_an_overlap_is_added() -> None:
 
 def test_the_name_may_stand_in_the_settings() -> None:
     assert negative([-2.0, *DOWN], settings={"loss_function": "cross_entropy"}) == "present"
+
+
+@pytest.mark.parametrize(
+    ("values", "settings", "script", "expected"),
+    [
+        (0.7 - 0.1 * np.arange(40), {"loss_function": "BCEWithLogitsLoss"}, "", "present"),
+        (0.7 - 0.1 * np.arange(40), {"loss_function": "binary_crossentropy"}, "", "present"),
+        (-0.7 - 0.1 * np.arange(40), {"loss_function": "BCEWithLogitsLoss"}, "", "absent"),  # a wrong sign
+        (DOWN, {"loss_function": "BCEWithLogitsLoss"}, "", "absent"),
+        (0.7 - 0.1 * np.arange(40), {"loss_function": "mse"}, "", "unknown"),
+        (0.7 - 0.1 * np.arange(40), {}, "", "unknown"),
+        (
+            0.7 - 0.1 * np.arange(40),
+            {"loss_function": "bce"},
+            "loss = bce(z, y) - dice_score(z, y)",
+            "unknown",
+        ),
+    ],
+)
+def test_targets_outside_of_zero_to_one(
+    values: Any, settings: dict[str, Any], script: str, expected: str
+) -> None:
+    """Such targets reward ever larger outputs; nothing else takes this loss from above zero to below it."""
+    made = run([series("train/loss", values, range(len(values)))], settings)
+    made = replace(made, scripts={"train.py": script} if script else {})
+    assert str(reading("loss", "loss-sinks-below-zero", made).state) == expected
 
 
 @pytest.mark.parametrize(
