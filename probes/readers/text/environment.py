@@ -43,6 +43,8 @@ _DEVICE = re.compile(
 )
 _NPU = re.compile(r"(?i)\b(?:using |on |training on )?device(?: is)?\s*[:=]?\s*['\"(]{0,2}npu(?::\d{1,3})?\b")
 _WORLD = re.compile(
+    # "dp world size", "data_parallel_world_size", "local_world_size": of a part of them
+    r"(?<!\b[cdemps]p[ _])(?<!\btp[ _])(?<!parallel[ _])(?<!local[ _])(?<!group[ _])"
     r"world[ _]size\s*(?::|=|is)?\s*(\d{1,6})\b|\busing (\d{1,5}) GPUs\b"
     r"|\bStarting with (\d{1,5}) processes|\bGLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,5})"  # Lightning
     r"|\brank(?:_id)?\s*[=:]\s*\d{1,5}[,;]?\s+(?:group|rank)_size\s*[=:]\s*(\d{1,6})\b"

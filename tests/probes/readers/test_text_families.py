@@ -930,3 +930,19 @@ def test_a_name_that_ends_in_seconds_by_steps_is_no_keras(tmp_path: Path) -> Non
 
     assert content.facts.get("framework") != "keras"
     assert len(points(content, "train/reward")) == 5
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ("dp world size: 1, tp world size: 8", None),
+        ("data parallel world size = 1", None),
+        ("sequence_parallel_world_size=1", None),
+        ("LOCAL_WORLD_SIZE=1", None),
+        ("Initialized: world_size=8, rank=0", 8),
+        ("setup world size: 4", 4),
+    ],
+)
+def test_world_sizes_of_a_part(tmp_path: Path, line: str, known: int | None) -> None:
+    """How many processes share the data or the model is not how many train."""
+    assert read(tmp_path, f"{line}\nstep 1 loss 2.0\nstep 2 loss 1.9\n").facts.get("world_size") == known
