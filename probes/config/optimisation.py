@@ -10,7 +10,7 @@ import numpy as np
 
 from ...engine.model import State
 from .. import settings as names
-from ..curves.learned import learned_well
+from ..curves.learned import learned_by_heart, learned_well
 from ..readers.notebook import file_of
 from ..readers.script import DEFAULT
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
@@ -56,7 +56,7 @@ _LEFT = 0.5  # of a weight that nothing moves, after all steps of decay
 
 def _no_harm(view: View, setting: str, value: float) -> str:
     """In words, that the run learned all the same, or that all steps of decay take little; else ""."""
-    if said := learned_well(view.run):
+    if said := learned_well(view.run) or learned_by_heart(view.run):
         return said
     rate, loss = number_of(view.run, "learning_rate"), view.run.series.get("train/loss")
     counted = loss is not None and loss.unit in ("step", "iteration") and len(loss) > 0

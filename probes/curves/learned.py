@@ -12,6 +12,7 @@ from .shapes import shape
 from .situation import FRACTIONS, main_loss, metric, reached
 
 FALLS = 0.8  # of the first training loss
+NEARLY_ALL = 0.98
 GAINS = 0.04  # of the whole fall, in the last quarter
 SCORES = 0.85  # of a score between 0 and 1 on held-out data
 
@@ -32,6 +33,15 @@ def learned_well(run: Run, settled: bool = False) -> str:
     if settled and before - curve.end.value > GAINS * (curve.start.value - curve.end.value):
         return ""
     return f"{curve.name} falls by {curve.progress:.0%}, and {held.name} comes to {level:.3g}"
+
+
+def learned_by_heart(run: Run) -> str:
+    """In words, that next to nothing is left of the training loss, which nothing held back then; else ""."""
+    loss = main_loss(run)
+    curve = shape(loss) if loss is not None else None
+    if curve is None or curve.count < 10 or not curve.positive or curve.progress < NEARLY_ALL:
+        return ""
+    return f"{curve.name} falls by {curve.progress:.1%} all the same"
 
 
 _PROMPTS = re.compile(r"(?i)prompt_?tuning|p_?tuning|prefix")

@@ -123,8 +123,8 @@ _AMONG_CLASSES = ("cross", "ce", "entropy", "bce", "focal")
 
 # What scripts call the likelihood of a density: gpytorch's, that of torch.distributions, a bound of it
 _DENSITIES = re.compile(
-    r"MarginalLogLikelihood\(|VariationalELBO\(|PredictiveLogLikelihood\(|-\s*\w*(?:mll|elbo)\b|\b[Gg]aussian_?(?:NLL|nll)\w*\("
-    r"|\bMixtureDensity|MultivariateNormal\(|\bNormalizingFlow|\bMaskedAutoregressive"
+    r"MarginalLogLikelihood\(|VariationalELBO\(|-\s*\w*(?:mll|elbo)\b|\b[Gg]aussian_?(?:NLL|nll)\w*\("
+    r"|\.log_?(?:prob|density|pdf|likelihood)\(|\bMixtureDensity|MultivariateNormal\(|\bNormalizingFlow"
 )
 
 

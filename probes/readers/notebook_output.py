@@ -118,8 +118,10 @@ def _of_one_run(parts: Sequence[_Part]) -> tuple[list[FileContent], list[str]]:
     for part in parts:
         if part.place >= stop or (part.curve is not None and part.place not in own):
             continue
-        before = part.place < chosen[0].place
-        contents.append(replace(part.content, series=()) if before else part.content)
+        content = part.content
+        if content.series and part.place < chosen[0].place:  # what it was set to may be of another training
+            content = replace(content, series=(), settings=())
+        contents.append(content)
     if len(runs) == 1:
         return contents, []
     others = dict.fromkeys(f"cell {run[0].cell}" for run in runs if run is not chosen)

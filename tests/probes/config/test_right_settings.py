@@ -193,6 +193,18 @@ def test_what_learned_well_was_not_kept_from_it(area: str, symptom: str, told: d
     assert reading(area, symptom, run(POOR, told)).state is State.PRESENT
 
 
+@pytest.mark.parametrize("told", [{"optimizer": "adamw", "weight_decay": 1.0}, {"dropout": 0.7}])
+def test_what_was_learned_by_heart_was_not_held_back(told: dict[str, Any]) -> None:
+    """A decay of one is what grokking is shown with; the training loss comes to next to nothing."""
+    symptom = "dropout-large" if "dropout" in told else "weight-decay-large"
+    by_heart, half = (
+        [series("train/loss", 2.3 * np.exp(-np.arange(120) / 15) + end)] for end in (0.001, 0.4)
+    )
+
+    assert reading("settings", symptom, run(by_heart, told)).state is State.UNKNOWN
+    assert reading("settings", symptom, run(half, told)).state is State.PRESENT
+
+
 @pytest.mark.parametrize(
     ("symptom", "rate", "beside"),
     [

@@ -192,3 +192,14 @@ def test_the_second_stage_of_a_fine_tuning_is_looked_at(tmp_path: Path) -> None:
     run = opened(tmp_path, [], [table(head, first), table(head, second)])
 
     assert run.series["train/loss"].values.tolist() == [0.4, 0.35, 0.3, 0.25, 0.2]
+
+
+def test_settings_of_another_training_do_not_count(tmp_path: Path) -> None:
+    """What a cell printed of its settings is of its own training; what a cell without curves printed counts."""
+    other = [out("learning_rate: 1.0\nbatch_size: 7\n" + epochs([2.3, 2.0]))]
+    shared = [out("num_classes: 12\n")]
+    run = opened(tmp_path, [], shared, other, [out("batch_size: 64\n" + epochs([2.1, 1.5, 1.1, 0.9, 0.8]))])
+
+    assert run.settings["batch_size"].value == 64
+    assert run.settings["learning_rate"].value == 1e-3
+    assert run.settings["num_classes"].value == 12
