@@ -195,7 +195,7 @@ def test_the_second_stage_of_a_fine_tuning_is_looked_at(tmp_path: Path) -> None:
 
 
 def test_settings_of_another_training_do_not_count(tmp_path: Path) -> None:
-    """What a cell printed of its settings is of its own training; what a cell without curves printed counts."""
+    """Settings that a cell printed are of its own training; those of a cell without curves count as well."""
     other = [out("learning_rate: 1.0\nbatch_size: 7\n" + epochs([2.3, 2.0]))]
     shared = [out("num_classes: 12\n")]
     run = opened(tmp_path, [], shared, other, [out("batch_size: 64\n" + epochs([2.1, 1.5, 1.1, 0.9, 0.8]))])
