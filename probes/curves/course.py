@@ -311,6 +311,8 @@ def oscillates(run: Run, curve: Shape, swing: float = 0.25, progress: float = 0.
     """
     if situation.objective(run):
         return unknown(str(situation.objective(run)))
+    if adds_up(curve.y):
+        return unknown(f"{curve.name} adds up, and is not set back")
     width, kind = _swing(curve)
     seen: dict[str, Any] = {"value": round(width, 3), "threshold": swing, "series": (curve.name,)}
     if rise_of(run, curve, 1.3) is not None:
