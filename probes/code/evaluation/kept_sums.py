@@ -136,3 +136,66 @@ def logits_as_chances(source: Script) -> Finding | None:
                     source, call, "a softmax lets labels exclude one another, which are trained one by one"
                 )
     return None
+
+
+def one_of_two_sums(source: Script) -> Finding | None:
+    """`union[c] += ...` and `inter[c] = ...` in a loop over batches, and `inter / union` after it.
+
+    Both begin at zero before the loop; the one that is assigned holds the last batch alone.
+    """
+    for loop in source.of(ast.For):
+        scope = source.function_around(loop) or source.tree
+        if takes_gradients(source, loop) or not _LOADER.search(unparse(loop.iter)):
+            continue
+        begun = _begun_at_zero(scope, loop)
+        added = {_base(s.target) for s in of(loop, ast.AugAssign) if isinstance(s.op, ast.Add)} & begun
+        counts = [s for s in of(loop, ast.Assign) if len(s.targets) == 1 and _is_count(s)]
+        kept = {_base(s.targets[0]): s for s in counts if _base(s.targets[0]) in begun - added}
+        for name, node in kept.items():
+            inside = [n for n in of(loop, ast.Name) if n.id == name]
+            if len(inside) > 1 or _KEPT.search(name) or not added:
+                continue  # something in the loop reads it
+            if any(
+                name in names_in(d.left) and names_in(d.right) & added for d in _shares_after(scope, loop)
+            ):
+                return at(
+                    source, node, f"`{name}` keeps the last batch alone, and is divided by a sum of all"
+                )
+    return None
+
+
+_KEPT = re.compile(r"(?i)last|best|max|min|current|prev")
+
+
+def _base(node: ast.expr) -> str:
+    """The name that a target begins with: `inter` of `inter[c]`."""
+    node = node.value if isinstance(node, ast.Subscript) else node
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_count(node: ast.Assign) -> bool:
+    """What is assigned is summed over something: `((p == c) & (y == c)).sum()`."""
+    return any(last_name(c.func) in ("sum", "count_nonzero", "bincount") for c in of(node.value, ast.Call))
+
+
+def _begun_at_zero(scope: ast.AST, loop: ast.For) -> set[str]:
+    """Names that are zero, or zeros, before the loop: `inter, union = torch.zeros(3), torch.zeros(3)`."""
+    found: set[str] = set()
+    for node in of(scope, ast.Assign):
+        if node.lineno >= loop.lineno:
+            continue
+        target, value = node.targets[-1], node.value
+        pairs = [(t, value) for t in node.targets]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = list(zip(target.elts, value.elts, strict=False))
+        for one, given in pairs:
+            zeros = isinstance(given, ast.Call) and last_name(given.func) in ("zeros", "zeros_like")
+            if isinstance(one, ast.Name) and (zeros or unparse(given) in ("0", "0.0")):
+                found.add(one.id)
+    return found
+
+
+def _shares_after(scope: ast.AST, loop: ast.For) -> list[ast.BinOp]:
+    """Divisions behind a loop."""
+    end = loop.end_lineno or loop.lineno
+    return [d for d in of(scope, ast.BinOp) if isinstance(d.op, ast.Div) and d.lineno > end]

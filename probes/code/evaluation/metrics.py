@@ -52,7 +52,7 @@ from .exchanged import figures_exchanged
 from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
 from .formulas import formula_wrong, half_converted, reduced_unlike
 from .handed_unread import best_batch_told, data_unread, known_unread
-from .kept_sums import logits_as_chances, metric_keeps_one_batch, sums_over_batches
+from .kept_sums import logits_as_chances, metric_keeps_one_batch, one_of_two_sums, sums_over_batches
 from .lightning_scores import lists_of_hooks, one_metric_for_both
 from .meters import meters_go_on
 from .misread import softmax_of_two_axes, wrong_kind
@@ -162,7 +162,7 @@ def metric_miscounts(view: View) -> Finding:
             wrong_kind,
             softmax_of_two_axes,
             *(mean_of_batch_scores, softmax_of_many_labels, turned_back_on_one_side),
-            *(logits_as_chances, metric_keeps_one_batch, sums_over_batches),
+            *(logits_as_chances, metric_keeps_one_batch, sums_over_batches, one_of_two_sums),
             other_than_named,
             *(
                 ranked_from_the_worst,

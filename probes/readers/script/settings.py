@@ -241,6 +241,8 @@ class Extractor(Values):
             if not rate_first(self.tree, call):
                 for word, given in by_place(call, lower):
                     yield from self._betas(call, given) if word == "betas" else self._one(call, word, given)
+        elif lower == "linearlr" and self._rises(call):
+            return  # a warm-up alone: what comes after it is told by itself
         elif lower in SCHEDULERS:
             each = lower == "steplr" and self.value(keyword(call, "step_size") or nth_given(call, 1))[1] == 1
             yield self._set("lr_scheduler", "exponentiallr" if each else lower, call)
@@ -530,6 +532,13 @@ class Extractor(Values):
                 if key:
                     trust = DEFAULT if default else LITERAL
                     yield Setting(key, end - start, self.file, loop.lineno, trust)
+
+    def _rises(self, call: ast.Call) -> bool:
+        """`LinearLR(optimizer, 0.1, total_iters=500)`: by default it goes from a third to the whole rate."""
+        given = [keyword(call, f"{n}_factor") or nth_given(call, k) for k, n in ((1, "start"), (2, "end"))]
+        ends = [d if g is None else self.value(g)[1] for g, d in zip(given, (1 / 3, 1.0), strict=True)]
+        numbers = [e for e in ends if isinstance(e, (int, float))]
+        return len(numbers) == 2 and numbers[0] < numbers[1]
 
     def _autocast(self, call: ast.Call) -> Iterator[Setting]:
         switch = keyword(call, "enabled") or first_given(call)

@@ -473,3 +473,19 @@ def export(params):
 def test_parameters_that_a_loss_casts(tmp_path: Path, cast: str, expected: str | None) -> None:
     found = read(tmp_path, JAX.replace("{CAST}", cast)).get("precision")
     assert (found[0] if found else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("optimizer, 0.1, 1.0, total_iters=20", None),
+        ("optimizer, start_factor=1e-3", None),
+        ("optimizer", None),  # from a third to the whole
+        ("optimizer, 1.0, 0.05, 900", "linearlr"),
+        ("optimizer, start_factor=1.0, end_factor=0.0, total_iters=900", "linearlr"),
+    ],
+)
+def test_a_linear_schedule_that_rises_is_a_warmup(tmp_path: Path, given: str, expected: str | None) -> None:
+    text = TEXT + f"scheduler = torch.optim.lr_scheduler.LinearLR({given})\n"
+    found = read(tmp_path, text).get("lr_scheduler")
+    assert (found[0] if found else None) == expected
