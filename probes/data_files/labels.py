@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from ...engine.model import Place
@@ -360,6 +361,18 @@ def _flips(part: Part, seed: int) -> flips.Flips | None:
     return flips.flips(part, seed)
 
 
+# Who gave the label of a row, where several label the same samples: their disagreement is to be seen
+_JUDGES = re.compile(
+    r"(?:annotator|worker|rater|coder|assessor|labell?er|judge|reviewer)s?(?:[ _-]?(?:id|name|no))?",
+    re.IGNORECASE,
+)
+
+
+def _judged_by(part: Part) -> str | None:
+    """The column that says who labelled a row; None where no such column is there."""
+    return next((c.name for c in part.columns if _JUDGES.fullmatch(c.name)), None)
+
+
 @needs_data
 def labels_contradict(data: DataSet, view: View, share: float) -> Finding:
     """Samples that are equal but for their label."""
@@ -370,6 +383,8 @@ def labels_contradict(data: DataSet, view: View, share: float) -> Finding:
         if one is None or not one.looked or not neighbours.telling(part):
             continue
         looked += one.looked
+        if one.share >= share and (by := _judged_by(part)):
+            return unknown(f"each sample has a row for each of several who labelled it ({by})")
         if one.share >= share:
             held = f"{many(one.looked, 'sample')} of {said_of(part)}"
             why = f"{one.count} of {held} with an equal one that has another label"

@@ -156,6 +156,20 @@ def test_one_picture_in_two_classes(tmp_path: Path) -> None:
     assert reading("data-labels-contradict", tmp_path).state is P
 
 
+@pytest.mark.parametrize(("who", "expected"), [("worker_id", U), ("rater_id", U), ("row_id", P)])
+def test_several_who_label_one_sample(who: str, expected: State, tmp_path: Path) -> None:
+    """They disagree by design, and the table says who said what."""
+    random = np.random.default_rng(0)
+    rows = [
+        [f"{n} words of sample {n * 7919}", 3 * n + k, int(random.integers(2))]
+        for n in range(120)
+        for k in range(3)
+    ]
+    csv(tmp_path / "train.csv", ("text", who, "label"), rows)
+
+    assert reading("data-labels-contradict", tmp_path).state is expected
+
+
 def test_patients_in_names_of_files(tmp_path: Path) -> None:
     for i in range(120):
         split = "val" if i % 4 == 0 else "train"
