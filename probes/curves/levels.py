@@ -128,6 +128,13 @@ _DENSITIES = re.compile(
 )
 
 
+# losses that are never below zero; a script without any has one of its own
+_ABOVE_ZERO = re.compile(
+    r"(?i)cross_?entropy|nll_?loss|bce|with_?logits|log_?softmax|mse|squared|l1_?loss|absolute|huber|hinge|\bmae\b"
+    r"|compile\(|Trainer\(|\.loss\b|loss\s*=\s*model\(|\bimport_module\("
+)
+
+
 def _of_shares(run: Run) -> float:
     """What a guess by the shares of the classes loses, where their counts are recorded."""
     counts = class_counts(run.raw_settings)
@@ -148,7 +155,8 @@ def may_lie_below_zero(run: Run, curve: Shape) -> bool:
     """
     if any(situation.metric(run, s, ("accuracy", "f1", "auc")) for s in ("train", "eval", "test")):
         return False
-    if any(_DENSITIES.search(code) for code in run.scripts.values()):
+    scripts = run.scripts.values()
+    if any(map(_DENSITIES.search, scripts)) or (scripts and not any(map(_ABOVE_ZERO.search, scripts))):
         return situation.bottomless(curve.series) is None
     named = situation.text(run, "loss_function")
     added = any(w in re.split(r"[^a-z0-9]+", named.replace("_", " ")) for w in OVERLAPS)

@@ -47,14 +47,24 @@ def _other_model(source: Script) -> Finding | None:
                 return at(source, call, "the optimizer holds the parameters of another instance of the model")
             if isinstance(owner, ast.Call) or (later := _made_anew(mine, call, owner)) is None:
                 continue
-            if _taken_up(source, later, unparse(given)):
-                continue  # the new model has an optimizer of its own
+            if _taken_up(source, later, unparse(given)) or _has_served(source, call, later):
+                continue  # the new model has an optimizer of its own, or is moved in another way
             line = source.place(call).line
             return at(source, later, f"the model is replaced after the optimizer of line {line} was built")
         if (twin := _twin_trained(mine, built, call, given)) is not None:
             why = f"the optimizer holds `{twin[0]}`, and gradients are taken through `{twin[1]}`"
             return at(source, call, why)
     return ok(source, built[0][0], "the optimizer holds the parameters of a named model") if built else None
+
+
+def _has_served(source: Script, built: ast.Call, later: ast.AST) -> bool:
+    """The optimizer is used between the two, and never below: a notebook that goes on to another model."""
+    statement = source.statement(built)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    name, line = statement.targets[0].id, getattr(later, "lineno", 0)
+    uses = [n.lineno for n in source.of(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    return any(built.lineno < u < line for u in uses) and not any(u > line for u in uses)
 
 
 def _twin_trained(

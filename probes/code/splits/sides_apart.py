@@ -83,9 +83,21 @@ def numbered_apart(source: Script, labels: bool) -> Finding | None:
     """Classes (`labels`), or words and categories, are numbered by a table of their own on either side."""
     for one in differences(source):
         classes = (one.label or _of_column(source, one)) and not _of_words(source, one)
-        if one.kind == "numbering" and classes == labels:
+        if one.kind == "numbering" and classes == labels and _looks_up(source, one):
             return _finding(source, one)
     return None
+
+
+# how scripts write that something gets its number
+_LOOKS_UP = re.compile(
+    r"(?i)enumerate|map\(|vocab|token|table|index|factorize|encod|codes|lookup|stoi|itos|2id|2idx|_to_|word|dict\("
+    r"|\{|\.get\(|searchsorted|categor|label|class|number|\[\w+\] for"
+)
+
+
+def _looks_up(source: Script, one: Apart) -> bool:
+    """One of the two places at least looks numbers up: others choose rows, or compute features."""
+    return any(n is not None and _LOOKS_UP.search(source.line(n)) for n in (one.train, one.held))
 
 
 def _of_words(source: Script, one: Apart) -> bool:

@@ -284,3 +284,37 @@ model.fit(x=x_train, y=(a, b), epochs=100)
 """
 
     assert state("script-gradient-path-cut", text) != "present"
+
+
+SECOND = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(4, 3)
+    def forward(self, x):
+        return self.last(x)
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for epoch in range(500):
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(X), y)
+    loss.backward()
+    optimizer.step()
+model = Net()
+{}
+"""
+
+
+def test_a_second_model_that_is_moved_in_another_way() -> None:
+    by_hand = (
+        "flat = flatten(model.parameters())\nfor epoch in range(100):\n    flat = flat - solve(hessian(flat))"
+    )
+    again = (
+        "for epoch in range(500):\n    optimizer.zero_grad()\n"
+        "    nn.functional.cross_entropy(model(X), y).backward()\n    optimizer.step()"
+    )
+
+    assert state("script-optimizer-other-model", SECOND.format(by_hand)) != "present"
+    assert state("script-optimizer-other-model", SECOND.format(again)) == "present"
