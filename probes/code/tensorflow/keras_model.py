@@ -38,7 +38,44 @@ def branch_left(source: Script) -> Finding | None:
             seen = seen or node
             if not any(r.id == name for r in reads) and not _shown(scope, name):
                 return at(source, node, f"`{name}` is made by a layer and read nowhere: this branch is lost")
+        if (lost := _overwritten(scope)) is not None:
+            name = unparse(lost.targets[0])
+            return at(source, lost, f"`{name}` is made anew here, and what layers above made of it is lost")
     return ok(source, seen, "what the layers give is read") if seen is not None else None
+
+
+_WEIGHED = re.compile(
+    r"(?:Separable|Depthwise)?Conv\w*|Dense|LSTM|GRU|Bidirectional|Embedding|MultiHeadAttention"
+)
+
+
+def _overwritten(scope: Function | ast.Module) -> ast.Assign | None:
+    """`x = Pool()(inputs)` after layers with weights made an `x` that nothing has read since."""
+    waiting: dict[str, bool] = {}  # a name -> whether what it holds was made by a layer with weights
+    for statement in scope.body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        made = _made(statement)
+        read = {n.id for n in of(statement, ast.Name) if isinstance(n.ctx, ast.Load)}
+        if made is not None and isinstance(statement, ast.Assign) and made not in read:
+            if waiting.get(made) and _applies_layer(statement.value):
+                return statement
+        weighed = any(_WEIGHED.fullmatch(last_name(c.func)) for c in of(statement, ast.Call))
+        weighed |= any(waiting.get(n, False) for n in read)
+        waiting = {n: w for n, w in waiting.items() if n not in read}
+        if made is not None:
+            waiting[made] = weighed
+    return None
+
+
+def _made(statement: ast.stmt) -> str | None:
+    """The name that a statement, or a loop at the end of each round, gives what a layer or a block makes."""
+    last = statement.body[-1] if isinstance(statement, ast.For) else statement
+    if isinstance(last, ast.Assign) and len(last.targets) == 1 and isinstance(last.targets[0], ast.Name):
+        blocks = isinstance(statement, ast.For) and isinstance(last.value, ast.Call)
+        if blocks or _applies_layer(last.value):
+            return last.targets[0].id
+    return None
 
 
 def _scopes(source: Script) -> Iterator[Function | ast.Module]:
