@@ -27,7 +27,8 @@ _SPLIT = re.compile(
 _PREFIX_SPLIT = re.compile(r"\[(train|train_inner|valid|eval|test)\w*\]|\| (train|train_inner|valid|test) \|")
 # "loss at step 100: 2.3"
 _AT_STEP = re.compile(
-    r"([A-Za-z][\w @./-]{0,60}?)\s+(?:at|after|for|in|on|@)\s+(?:the )?(?:end of )?(?:the )?\w+\s*[#:]?\s*$"
+    r"([A-Za-z][\w @./-]{0,60}?)\s+(?:at|after|for|in|on|over|during|of|@)\s+"
+    r"(?:the )?(?:end of )?(?:the )?\w+\s*[#:]?\s*$"
 )
 _EPOCH_AND_BATCH = re.compile(rb"\[\s*\d+\s*,\s*\d+\s*\]\s*[A-Za-z]")  # PyTorch's tutorial
 _ESPNET = re.compile(rb"(?:^|\s)(?=\d+epoch(?::\w+:\d+-\d+batch| results): )")

@@ -57,6 +57,7 @@ _SPREAD = frozenset({"std", "stddev", "deviation", "variance", "var"})
 _SOURCE_FILE = re.compile(r"\.(?:py|cc|cpp|c|h|go|rs|ipynb)$")
 _GLUED = re.compile(r"(?:\bepoch|\bep|^\[?e)$", re.IGNORECASE)
 _PARTS = re.compile(r"[\s/_\-.]+")
+_DASHED = re.compile(r"(?:^|[,;|\[(]\s*)[A-Za-z]\w* -$")
 
 
 _SPELLED = ("mAP",)  # as nothing but the metric is written
@@ -149,9 +150,12 @@ def key_of(before: str) -> tuple[str, Separator]:
     if text.endswith((":", "=")):
         separator = ":" if text[-1] == ":" else "="
         text = text[:-1].rstrip(" \t\"':=*")
-    elif re.search(r"\b(?:is|was)$", text):
+    elif re.search(r"\b(?:is|was|of)$", text):
         separator = "is"
         text = text[: text.rfind(" ")] if " " in text else ""
+    elif _DASHED.search(text):
+        separator = "="  # "dice_loss - 0.2156, iou_score - 0.6585"
+        text = text[:-1].rstrip()
     elif text == before:
         return "", "none"
     elif before[len(text)] in "([{<$*":

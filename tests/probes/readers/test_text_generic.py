@@ -588,3 +588,25 @@ def test_map_in_its_own_spelling_stands_without_a_sign(tmp_path: Path) -> None:
     assert {"loss", "R@1", "mAP"} <= found
     alone = "".join(f"step {i} loss {1 / (i + 1):.3f} map {i}\n" for i in range(9))
     assert "map" not in {s.raw for s in read(tmp_path, alone).series}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "Epoch {e} had a loss of {v}, a training accuracy of 0.{e} and a testing accuracy of 0.{e}",
+            {"train/loss", "train/accuracy", "test/accuracy"},
+        ),
+        ("Training loss over epoch {e}: {v}", {"train/loss"}),
+        ("Epoch: {e}, train: 100%|###| 46/46 [00:12<00:00, 3.59it/s, dice_loss - {v}]", {"train/loss/dice"}),
+        ("Epoch number: {e} loss : {v}", {"train/loss"}),
+        ("epoch no. {e}, loss={v}", {"train/loss"}),
+    ],
+)
+def test_sentences_and_dashes_of_published_notebooks(tmp_path: Path, line: str, expected: set[str]) -> None:
+    text = "\n".join(line.format(e=e, v=round(2.5 - 0.1 * e, 2)) for e in range(1, 8))
+    content = read(tmp_path, text)
+
+    assert names(content) == expected
+    assert {s.unit for s in content.series} == {"epoch"}
+    assert all(s.steps.tolist() == list(range(1, 8)) for s in content.series)
