@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ..files import decode
 from ._pasted import readable
 
 SUFFIX = ".ipynb"
@@ -27,7 +28,7 @@ def python_of(data: bytes) -> tuple[str, tuple[str, ...]]:
     Raises ValueError where this is no notebook, or one of another language.
     """
     try:
-        document = json.loads(data.decode("utf-8-sig"))
+        document = json.loads(decode(data))
     except (ValueError, RecursionError) as error:
         raise ValueError("no notebook: not the JSON that Jupyter writes") from error
     cells = cells_of(document)

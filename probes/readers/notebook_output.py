@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from ..assembly import names, segments, starts
-from ..files import RunFile
+from ..files import RunFile, decode
 from ..run import FileContent, Series
 from . import notebook
 from .text.lines import lines_of
@@ -46,7 +46,7 @@ class _Part:
 def read(file: RunFile) -> FileContent | None:
     """Return what the cells of a notebook printed of one training; None where they printed nothing of any."""
     try:
-        document = json.loads(file.read_bytes(notebook.MAX_SIZE).decode("utf-8-sig"))
+        document = json.loads(decode(file.read_bytes(notebook.MAX_SIZE)))
         found = notebook.cells_of(document)
     except (ValueError, RecursionError):
         return None
