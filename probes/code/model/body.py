@@ -233,10 +233,15 @@ def _bn_momentum(source: Script) -> Finding | None:
 
 @probe()
 def deep_saturating(view: View, *, layers: int) -> Finding:
-    """Many sigmoid or tanh activations one after another, in a model without normalisation or skips."""
-    return first(
-        view, lambda s: _deep(s, layers, ("Sigmoid", "Tanh", "sigmoid", "tanh")), "the scripts hold no model"
+    """Many sigmoids one after another, or twice as many of tanh, in a model without normalisation or skips.
+
+    A tanh passes gradients of small values on as they are: networks of physics have five and more of them.
+    """
+    either_kind = either(
+        lambda s: _deep(s, layers, ("Sigmoid", "sigmoid")),
+        lambda s: _deep(s, 2 * layers, ("Sigmoid", "Tanh", "sigmoid", "tanh")),
     )
+    return first(view, either_kind, "the scripts hold no model")
 
 
 @probe()

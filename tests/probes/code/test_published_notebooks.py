@@ -318,3 +318,31 @@ def test_a_second_model_that_is_moved_in_another_way() -> None:
 
     assert state("script-optimizer-other-model", SECOND.format(by_hand)) != "present"
     assert state("script-optimizer-other-model", SECOND.format(again)) == "present"
+
+
+@pytest.mark.parametrize(
+    ("unit", "count", "expected"), [("Tanh", 6, False), ("Tanh", 12, True), ("Sigmoid", 6, True)]
+)
+def test_networks_of_physics_have_several_tanh(unit: str, count: int, expected: bool) -> None:
+    text = f"""
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, width=64):
+        super().__init__()
+        layers = [nn.Linear(3, width), nn.{unit}()]
+        for _ in range({count}):
+            layers += [nn.Linear(width, width), nn.{unit}()]
+        self.net = nn.Sequential(*layers, nn.Linear(width, 1))
+    def forward(self, x):
+        return self.net(x)
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for step in range(1000):
+    optimizer.zero_grad()
+    loss = residual(model, points).square().mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+    assert (state("script-deep-saturating", text) == "present") is expected
