@@ -91,7 +91,7 @@ def numbered_apart(source: Script, labels: bool) -> Finding | None:
 # how scripts write that something gets its number
 _LOOKS_UP = re.compile(
     r"(?i)enumerate|map\(|vocab|token|table|index|factorize|encod|codes|lookup|stoi|itos|2id|2idx|_to_|word|dict\("
-    r"|\{|\.get\(|searchsorted|categor|label|class|number|\[\w+\] for"
+    r"|\{|\.get\(|return_inverse|searchsorted|categor|label|class|number|\[\w+\] for"
 )
 
 

@@ -58,14 +58,20 @@ def _overwritten(scope: Function | ast.Module) -> ast.Assign | None:
         made = _made(statement)
         read = {n.id for n in of(statement, ast.Name) if isinstance(n.ctx, ast.Load)}
         if made is not None and isinstance(statement, ast.Assign) and made not in read:
-            if waiting.get(made) and _applies_layer(statement.value):
-                return statement
+            if waiting.get(made) and _applies_layer(statement.value) and not _joins(statement.value):
+                return statement  # a join of what is left takes up a name that was tried
         weighed = any(_WEIGHED.fullmatch(last_name(c.func)) for c in of(statement, ast.Call))
         weighed |= any(waiting.get(n, False) for n in read)
         waiting = {n: w for n, w in waiting.items() if n not in read}
         if made is not None:
             waiting[made] = weighed
     return None
+
+
+def _joins(value: ast.expr) -> bool:
+    """`Concatenate()([x, z])`: several tensors go in."""
+    given = value.args[:1] if isinstance(value, ast.Call) else []
+    return any(isinstance(a, (ast.List, ast.Tuple)) and len(a.elts) > 1 for a in given)
 
 
 def _made(statement: ast.stmt) -> str | None:
