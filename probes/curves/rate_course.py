@@ -14,6 +14,7 @@ from ..config import plateau
 from ..config.values import carried, number_of, says, value_of
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Configured, Event, Run
+from .learned import learned_by_heart
 from .learning_rate import CURVE, Curve, curve, seen_at, where
 
 _DECAYING = frozenset(
@@ -114,6 +115,8 @@ def lr_decays_early(view: View, within: float, level: float, points: int = 8) ->
     rest = seen_at(lr, reached, value=share, threshold=within, step=float(lr.steps[reached]))
     soon = kept and not at_minimum and least > level * lr.peak
     within = 0.5 * within if stepwise else min(within, 0.4) if soon else within
+    if share < within and (said := learned_by_heart(view.run)):
+        return unknown(f"{text}; {said}", **rest)
     return present(text, **rest) if share < within else absent(text, **rest)
 
 

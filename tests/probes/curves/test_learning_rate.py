@@ -565,3 +565,13 @@ def test_small_rates_are_usual_where_a_model_of_a_hub_is_named(key: str, name: s
     made = run([series("train/loss", np.linspace(0.7, 0.4, 40))], told)
 
     assert reading("learning_rate", "lr-small", made).state is state
+
+
+def test_a_loss_that_came_to_nothing_needed_no_more_rate() -> None:
+    """A plateau halves the rate early in a run whose loss is next to nothing by then."""
+    rate = 5e-4 * 0.5 ** np.minimum(T // 10, 8)
+    solved, stuck = (2.0 * np.exp(-T / 12) + end for end in (0.002, 0.9))
+
+    for loss, expected in ((solved, "unknown"), (stuck, "present")):
+        run_ = run([lr(rate), series("train/loss", loss)])
+        assert str(reading("learning_rate", "lr-decays-too-early", run_).state) == expected
