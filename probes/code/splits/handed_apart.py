@@ -22,6 +22,11 @@ _FRAMES = re.compile(
 )
 
 
+_TO_LOOK_AT = re.compile(
+    r"(?i)(?:^|_)(?:vis|viz|visual\w*|show\w*|display\w*|demo|raw)(?:_|$)"
+)  # and not to score
+
+
 def setting_left_out(source: Script) -> Finding | None:
     """A data set is given a setting for training, and the held-out one takes the default, another value.
 
@@ -45,6 +50,8 @@ def setting_left_out(source: Script) -> Finding | None:
             statement = source.statement(call)
             target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
             side = "train" if OF_TRAINING.search(target) else "held" if HELD_OUT.search(target) else ""
+            if _TO_LOOK_AT.search(target):
+                continue
             if side and isinstance(statement, ast.Assign) and statement.value is call:
                 sides[side].append(call)
         if not sides["train"] or not sides["held"]:

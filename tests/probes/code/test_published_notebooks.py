@@ -346,3 +346,29 @@ for step in range(1000):
 """
 
     assert (state("script-deep-saturating", text) == "present") is expected
+
+
+def test_a_set_to_look_at_is_not_scored() -> None:
+    text = """
+import torch
+from torch.utils.data import Dataset, DataLoader
+class Streets(Dataset):
+    def __init__(self, folder, preprocessing=None):
+        self.files, self.preprocessing = sorted(folder.iterdir()), preprocessing
+    def __getitem__(self, i):
+        image = read(self.files[i])
+        return self.preprocessing(image) if self.preprocessing else image
+    def __len__(self):
+        return len(self.files)
+train_dataset = Streets(train_dir, preprocessing=scale)
+{name} = Streets(test_dir)
+loader = DataLoader(train_dataset, batch_size=8, shuffle=True)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+    assert state("script-splits-processed-differently", text.format(name="test_dataset_vis")) != "present"
+    assert state("script-splits-processed-differently", text.format(name="test_dataset")) == "present"
