@@ -10,7 +10,7 @@ import re
 
 _NEUTRAL = re.compile(
     r"^(?:logs?|tb|tb_logs|tensorboard(?:_logs?)?|tfevents|events?|summar(?:y|ies)|summary_dir|vis_data|outputs?|"
-    r"results?|metrics|plots|dvclive|train(?:ing)?(?:_logs?)?|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev|fit|heldout|held[-_]out|holdout|hold[-_]out|csv(?:_logs?)?|"
+    r"results?|metrics|plots|dvclive|train(?:ing)?(?:_logs?)?|learn|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev|fit|heldout|held[-_]out|holdout|hold[-_]out|csv(?:_logs?)?|"
     r"lightning_logs|\.?hydra|files|config|configs|ckpts?|checkpoints?|msrun_log|log_dir|logging|"
     r"monitor(?:_outputs?)?|checkpoint-\d+|global_step\d+|\d{10}\.\d+|[a-z_]*loss_[a-z_]*(?:train|val\w*))$",
     re.IGNORECASE,

@@ -70,7 +70,7 @@ for _unit, _rank, _names in (
         _STEPS[_name] = (_unit, _rank)  # type: ignore[assignment]
 
 _SPLITS: dict[str, str] = {
-    **dict.fromkeys(("train", "training", "trn", "tr", "fit"), "train"),
+    **dict.fromkeys(("train", "training", "trn", "tr", "fit", "learn"), "train"),
     **dict.fromkeys(
         (
             "val",

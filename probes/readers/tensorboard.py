@@ -52,7 +52,12 @@ def sniff(file: RunFile) -> bool:
     (length,) = struct.unpack_from("<Q", head)
     if length < 200 and _MARK in head[12 : 12 + length]:
         return True
-    return ".tfevents." in file.name and _MARK in head[:200]
+    if ".tfevents." in file.name and _MARK in head[:200]:
+        return True
+    # CatBoost begins with its first scalar: a time (field 1, a double), without a word of the format
+    return (
+        "tfevents" in file.name and 9 < length < 4096 and head[12:13] == b"\x09" and file.size >= length + 16
+    )
 
 
 def read(file: RunFile) -> FileContent:

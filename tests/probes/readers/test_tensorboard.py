@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traindoctor.probes.assembly.assemble import open_run
 from traindoctor.probes.files import RunFile
 from traindoctor.probes.readers import _records, tensorboard
 from traindoctor.probes.run import FileContent, Series
@@ -402,3 +403,15 @@ def test_a_summary_of_hparams_holds_results(tmp_path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path, data: bytes) -> None:
     """Only event files are event files, whatever their name."""
     assert not tensorboard.sniff(file_of(tmp_path, data, "events.out.tfevents.1"))
+
+
+def test_catboost_begins_with_a_scalar(tmp_path: Path) -> None:
+    """`catboost_info/learn` and `/test` hold event files without a first word of the format: one run."""
+    for folder, end in (("learn", 0.2), ("test", 0.3)):
+        data = b"".join(event(step, simple("Logloss", 0.7 - (0.7 - end) * step / 9)) for step in range(10))
+        file = file_of(tmp_path, data, f"catboost_info/{folder}/events.out.tfevents")
+        assert tensorboard.sniff(file)
+    run = open_run(tmp_path)
+
+    assert float(run.series["train/loss"].values[-1]) == pytest.approx(0.2)
+    assert float(run.series["eval/loss"].values[-1]) == pytest.approx(0.3)
