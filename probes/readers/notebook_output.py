@@ -26,7 +26,7 @@ MAX_CELLS = 2_000
 WORTH = 5  # points of a curve that is judged
 TRAINED = 3  # points from which a cell is one that trains
 _PLACES = frozenset({"epoch", "step", "steps", "iter", "iteration"})
-_NO_VALUE = frozenset({"", "no log", "nan", "none"})
+_NO_VALUE = frozenset({"", "no log", "none"})  # "nan" is what a loss has become
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from traindoctor.probes.assembly.assemble import open_run
@@ -94,6 +95,14 @@ def test_tables_of_trainer_and_fastai_are_curves(tmp_path: Path) -> None:
     ]
     run = opened(tmp_path, [], [table(["epoch", "train_loss", "valid_loss", "accuracy", "time"], rows)])
     assert run.series["eval/accuracy"].steps.tolist() == list(range(6))
+
+
+def test_a_loss_that_is_nan_in_a_table_is_no_gap(tmp_path: Path) -> None:
+    """Both show the loss as it is."""
+    rows = [[str(k), "0.7" if k < 3 else "nan", "0.7" if k < 3 else "nan"] for k in range(6)]
+    run = opened(tmp_path, [], [table(["epoch", "train_loss", "valid_loss"], rows)])
+
+    assert np.isnan(run.series["train/loss"].values).tolist() == [False] * 3 + [True] * 3
 
 
 def test_tables_of_data_are_no_curves(tmp_path: Path) -> None:
