@@ -34,7 +34,7 @@ def batch_sum(view: View, spread: float = 1.5, least: int = 8) -> Finding:
     curve = shape(run.series["train/loss"])
     if batch is None or batch < least or curve is None:
         return unknown("the batch size is not known" if batch is None else "too few samples or points")
-    if situation.regression(run) or situation.objective(run) or situation.summed_by_design(run):
+    if situation.regression(run) or situation.objective(run):
         return unknown("this loss has no absolute scale")
     if situation.is_sum(run):
         return unknown("this loss is a sum by what it is")
