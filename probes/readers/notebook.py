@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
-from ..files import decode
+from ..files import RunFile, decode
 from ._pasted import readable
 
 SUFFIX = ".ipynb"
@@ -22,15 +23,20 @@ _HEADED = re.compile(rf"^{re.escape(_HEAD)}(\d+)$")
 _TIMED = ("time", "timeit", "capture", "prun", "memit")
 
 
-def python_of(data: bytes) -> tuple[str, tuple[str, ...]]:
+@lru_cache(maxsize=1)  # its code and what it printed are read one after the other
+def document_of(file: RunFile) -> Any:
+    """The parsed JSON of a notebook. Raises ValueError where this is none."""
+    try:
+        return json.loads(decode(file.read_bytes(MAX_SIZE)))
+    except (ValueError, RecursionError) as error:
+        raise ValueError("no notebook: not the JSON that Jupyter writes") from error
+
+
+def python_of(document: Any) -> tuple[str, tuple[str, ...]]:
     """The code of a notebook as one Python text, and what was left out, one sentence each.
 
     Raises ValueError where this is no notebook, or one of another language.
     """
-    try:
-        document = json.loads(decode(data))
-    except (ValueError, RecursionError) as error:
-        raise ValueError("no notebook: not the JSON that Jupyter writes") from error
     cells = cells_of(document)
     language = _language(document)
     if language not in ("", "python"):

@@ -6,7 +6,6 @@ run; of several runs the last one that is worth judging is kept, as in a log tha
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from ..assembly import names, segments, starts
-from ..files import RunFile, decode
+from ..files import RunFile
 from ..run import FileContent, Series
 from . import notebook
 from .text.lines import lines_of
@@ -46,9 +45,8 @@ class _Part:
 def read(file: RunFile) -> FileContent | None:
     """Return what the cells of a notebook printed of one training; None where they printed nothing of any."""
     try:
-        document = json.loads(decode(file.read_bytes(notebook.MAX_SIZE)))
-        found = notebook.cells_of(document)
-    except (ValueError, RecursionError):
+        found = notebook.cells_of(notebook.document_of(file))
+    except ValueError:
         return None
     texts = ((n, text) for n, cell in enumerate(found[:MAX_CELLS], 1) for text in _texts(cell))
     parts = [_part(file.path, place, n, text) for place, (n, text) in enumerate(texts)]

@@ -55,7 +55,7 @@ def source(file: RunFile) -> tuple[str, tuple[str, ...]]:
     if file.suffix == notebook.SUFFIX:
         if file.size > notebook.MAX_SIZE:
             raise ValueError(f"notebook larger than {notebook.MAX_SIZE // 1024**2} MiB")
-        text, notes = notebook.python_of(file.read_bytes(notebook.MAX_SIZE))
+        text, notes = notebook.python_of(notebook.document_of(file))
         if len(text) > MAX_SIZE:
             raise ValueError(f"notebook with more than {MAX_SIZE // 1024} KiB of code")
         return text, notes
