@@ -329,18 +329,18 @@ class Script:
         return self.is_scaler(call.func) and bool(call.args)
 
     @cached_property
-    def _scalers(self) -> frozenset[str]:
-        """Names that a gradient scaler was given, whatever they are called."""
-        return frozenset(
-            unparse(target)
+    def scalers(self) -> dict[str, ast.Call]:
+        """Names that a gradient scaler was given, whatever they are called, with the call that makes it."""
+        return {
+            unparse(target): value
             for target, value in self._each_given()
             if isinstance(value, ast.Call) and last_name(value.func).endswith("GradScaler")
-        )
+        }
 
     def is_scaler(self, method: ast.expr) -> bool:
         """Whether a method is one of a gradient scaler, by its name or by what the name was given."""
         owner = unparse(method.value) if isinstance(method, ast.Attribute) else ""
-        return "scaler" in owner.lower() or owner in self._scalers
+        return "scaler" in owner.lower() or owner in self.scalers
 
     @cached_property
     def optimizer_calls(self) -> tuple[ast.Call, ...]:

@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.factors import without_floor
 from ..shared.nodes import whole_number
 from .reduced import mean_summed, reduced_in_part
 
@@ -35,7 +36,7 @@ def _f1_without_twos(source: Script) -> Finding | None:
     for node in of(source.tree, ast.BinOp):
         if not isinstance(node.op, ast.Div):
             continue
-        below = _without_floor(node.right)
+        below = without_floor(node.right)
         terms = sorted(unparse(t) for t in _terms(below))
         above = unparse(node.left)
         if len(terms) != 3 or above not in terms or not re.fullmatch(r"(?i)\w*(?:tp|true_pos\w*)\w*", above):
@@ -47,17 +48,6 @@ def _f1_without_twos(source: Script) -> Finding | None:
         if re.search(r"(?i)f1|dice|f_?score", _called(source, node)):
             return at(source, node, "this is the overlap of both, not F1, which counts hits twice")
     return None
-
-
-def _without_floor(node: ast.expr) -> ast.expr:
-    """`max(1, a + b)`, `(a + b).clamp(min=1)` -> `a + b`"""
-    if isinstance(node, ast.Call) and last_name(node.func) in ("max", "maximum", "clamp", "clip"):
-        parts = [a for a in node.args if not isinstance(a, ast.Constant)]
-        owner = receiver(node)
-        if isinstance(owner, ast.BinOp):
-            return owner
-        return parts[0] if parts else node
-    return node
 
 
 def _terms(node: ast.expr) -> Iterator[ast.expr]:

@@ -15,6 +15,7 @@ from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.factors import without_floor
 from ..shared.nodes import assigned, factors
 
 _WHOLE = ("sum", "mean", "nansum", "nanmean", "average", "reduce_sum", "reduce_mean")
@@ -159,7 +160,7 @@ def _no_f1(source: Script, value: ast.expr) -> str | None:
     for node in of(value, ast.BinOp):
         if not isinstance(node.op, ast.Div):
             continue
-        below = _floorless(node.right)
+        below = without_floor(node.right)
         above = [unparse(f) for f in factors(node.left)]
         names = [f for f in above if not re.fullmatch(r"[\d.]+", f)]
         if len(names) != 2 or not isinstance(below, ast.BinOp):
@@ -173,26 +174,6 @@ def _no_f1(source: Script, value: ast.expr) -> str | None:
         if plain and len(above) == 2 and not re.search(r"\b2(?:\.0?)? \*|\* 2\b|\+ 1|beta", around):
             return "the harmonic mean has a two above: this is half of F1"
     return None
-
-
-def _floorless(node: ast.expr) -> ast.expr:
-    """`np.maximum(p + r, 1e-12)`, `(p + r).clamp(min=1)`, `p + r + eps` -> `p + r`."""
-    if isinstance(node, ast.Call) and last_name(node.func) in (
-        "max",
-        "maximum",
-        "clamp",
-        "clip",
-        "clamp_min",
-    ):
-        owner = receiver(node)
-        if isinstance(owner, ast.BinOp):
-            return owner
-        parts = [a for a in node.args if isinstance(a, ast.BinOp)]
-        return parts[0] if len(parts) == 1 else node
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        if re.fullmatch(r"(?i)[\d.e-]+|\w*(?:eps|epsilon|smooth)\w*", unparse(node.right)):
-            return node.left
-    return node
 
 
 def _reciprocal_of_mean(_: Script, value: ast.expr) -> str | None:

@@ -16,6 +16,7 @@ from ...scripts.syntax import Function, Script
 from ..mindspore.steps import competing_tags
 from ..model.operators import outputs_of
 from ..shared.checks import at, first, ok
+from ..shared.factors import without_floor
 from ..shared.nodes import is_negative
 from ..shared.sides import either, literal
 from ..tensorflow.answers import loss_of_other_answers
@@ -288,13 +289,7 @@ def _of_ones(source: Script, counts: ast.expr) -> bool:
 
 def _over_the_rest(quotient: ast.BinOp) -> bool:
     """`n / (total - n)`, the one below maybe with a floor."""
-    below: ast.AST = quotient.right
-    while isinstance(below, ast.Call) and last_name(below.func) in ("clamp", "clip", "clamp_min", "maximum"):
-        library = isinstance(below.func, ast.Attribute) and unparse(below.func.value) in ("torch", "np")
-        inner = below.args[0] if library and below.args else getattr(below.func, "value", None)
-        if inner is None:
-            return False
-        below = inner
+    below = without_floor(quotient.right)
     return (
         isinstance(below, ast.BinOp)
         and isinstance(below.op, ast.Sub)

@@ -15,20 +15,10 @@ from ..shared.nodes import is_false
 from ..shared.numbers import known
 from ..shared.sides import literal
 
-_LOW, _NEVER = 8.0, 1_000_000  # a scale that shifts next to nothing; steps without growth that no run lasts
 SCALERS = ("GradScaler", "ShardedGradScaler")
+_LOW, _NEVER = 8.0, 1_000_000  # a scale that shifts next to nothing; steps without growth that no run lasts
 # libraries whose autocast takes fp16 where nothing else is said
 _FP16_BY_ITSELF = re.compile(r"(?:^|\.)(?:cuda|npu)\.amp$|^amp$")
-
-
-def _scaler_names(source: Script) -> dict[str, ast.Call]:
-    """Names that a gradient scaler was given, with the call that makes it."""
-    return {
-        unparse(t).split(".")[-1]: n.value
-        for n in source.of(ast.Assign)
-        if isinstance(n.value, ast.Call) and last_name(n.value.func) in SCALERS
-        for t in n.targets
-    }
 
 
 def scale_never_used(source: Script) -> Finding | None:
@@ -37,7 +27,7 @@ def scale_never_used(source: Script) -> Finding | None:
     Left aside: a scaler that some way of the program uses, be it in a helper of elsewhere, and programs
     whose only half format is bf16, or that name none and run no autocast.
     """
-    names = {n: c for n, c in _scaler_names(source).items() if not _is_off(source, c)}
+    names = {n: c for n, c in source.scalers.items() if not _is_off(source, c)}
     if not names or source.loose or not source.backwards or _needs_no_scale(source):
         return None
     scales = [c for c in source.named("scale") if source.is_scaler(c.func)]
@@ -100,7 +90,8 @@ def _needs_no_scale(source: Script) -> bool:
 
 def _called_itself(source: Script, names: dict[str, ast.Call]) -> bool:
     """`loss_scaler(loss, optimizer)`: a class of the script's own does the steps."""
-    return any(last_name(c.func) in names for c in source.calls)
+    own = {n.rsplit(".", 1)[-1] for n in names}
+    return any(last_name(c.func) in own for c in source.calls)
 
 
 def default_fp16_unscaled(source: Script) -> Finding | None:

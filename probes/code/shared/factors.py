@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ...readers._tree import unparse
-from ...readers.script import last_name
+from ...readers.script import last_name, receiver
 from ...scripts.flow import Flow
 
+_FLOORS = ("max", "maximum", "clamp", "clip", "clamp_min", "clip_by_value")
+_SMALL = re.compile(r"(?i)\d[\d.e-]*|(?:\w+\.)*\w*(?:eps|epsilon|smooth|tiny)\w*")  # what a floor is
 _ROUNDED = ("int", "float", "round", "ceil", "floor", "abs")
 _DEPTH = 8
 
@@ -92,3 +95,18 @@ def lengths(found: Product) -> Iterator[tuple[str, int]]:
     for text, power in found.atoms:
         if text.startswith("len(") and text.endswith(")"):
             yield text[4:-1], power
+
+
+def without_floor(node: ast.expr) -> ast.expr:
+    """`(a + b).clamp(min=1)`, `np.maximum(a + b, 1e-12)`, `max(1, a + b)`, `a + b + eps` -> `a + b`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        if _SMALL.fullmatch(unparse(node.right)):
+            return without_floor(node.left)
+        return without_floor(node.right) if _SMALL.fullmatch(unparse(node.left)) else node
+    if isinstance(node, ast.Call) and last_name(node.func) in _FLOORS:
+        owner = receiver(node)
+        if isinstance(owner, (ast.BinOp, ast.Call)):
+            return without_floor(owner)
+        parts = [a for a in node.args if not _SMALL.fullmatch(unparse(a))]
+        return without_floor(parts[0]) if parts else node
+    return node

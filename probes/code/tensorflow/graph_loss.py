@@ -12,6 +12,7 @@ from ...scripts.flow import MAX_VISITED, Flow, flow
 from ...scripts.graph_facts import GraphLoss, descents, graph_losses
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.factors import without_floor
 from ..shared.sides import literal
 
 _SOFT = ("softmax", "sigmoid", "log_softmax", "log_sigmoid")
@@ -93,7 +94,7 @@ def activation_left_out(source: Script) -> Finding | None:
             and node.args
             and _library(source, node)
         ):
-            for end in ends_of(source, _without_floor(node.args[0])):
+            for end in ends_of(source, without_floor(node.args[0])):
                 if activation_of(end) == "":
                     return at(source, node, "the logarithm is taken of the raw outputs of a layer")
     return None
@@ -101,12 +102,6 @@ def activation_left_out(source: Script) -> Finding | None:
 
 def _library(source: Script, call: ast.Call) -> bool:
     return source.owner(call) in ("tf", "tf.math")
-
-
-def _without_floor(node: ast.expr) -> ast.expr:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return node.left if not isinstance(node.left, ast.Constant) else node.right
-    return node
 
 
 def summed_over_batch(source: Script) -> Finding | None:
