@@ -13,7 +13,7 @@ from ..config.values import number_of
 from ..registry import Finding, absent, place, place_of, present, unknown
 from ..run import Run, Series
 from ..settings import class_counts
-from . import situation, stats
+from . import fitted, situation, stats
 from .judging import is_mean_of_epochs, on_loss, see, tail_of
 from .shapes import Shape
 from .unlike_totals import weighed_term
@@ -121,13 +121,6 @@ OVERLAPS = ("dc", "dice", "tversky", "iou", "jaccard")  # minus an overlap, wher
 _AMONG_CLASSES = ("cross", "ce", "entropy", "bce", "focal")
 
 
-# What scripts call the likelihood of a density: gpytorch's, that of torch.distributions, a bound of it
-_DENSITIES = re.compile(
-    r"MarginalLogLikelihood\(|VariationalELBO\(|-\s*\w*(?:mll|elbo)\b|\b[Gg]aussian_?(?:NLL|nll)\w*\("
-    r"|\.log_?(?:prob|density|pdf|likelihood)\(|\bMixtureDensity|MultivariateNormal\(|\bNormalizingFlow"
-)
-
-
 # losses that are never below zero; a script without any has one of its own
 _ABOVE_ZERO = re.compile(
     r"(?i)cross_?entropy|nll_?loss|bce|with_?logits|log_?softmax|mse|squared|l1_?loss|absolute|huber|hinge|\bmae\b"
@@ -156,7 +149,7 @@ def may_lie_below_zero(run: Run, curve: Shape) -> bool:
     if any(situation.metric(run, s, ("accuracy", "f1", "auc")) for s in ("train", "eval", "test")):
         return False
     scripts = run.scripts.values()
-    if any(map(_DENSITIES.search, scripts)) or (scripts and not any(map(_ABOVE_ZERO.search, scripts))):
+    if fitted.density(run) or (scripts and not any(map(_ABOVE_ZERO.search, scripts))):
         return situation.bottomless(curve.series) is None
     named = situation.text(run, "loss_function")
     added = any(w in re.split(r"[^a-z0-9]+", named.replace("_", " ")) for w in OVERLAPS)

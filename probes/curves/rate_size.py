@@ -15,7 +15,7 @@ from ...engine.model import State
 from ..config.values import number_of, of_torchtune, says, value_of
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run, Series
-from . import situation
+from . import fitted, situation
 from .learned import learned_well, trains_little
 from .learning_rate import CURVE, curve, seen_at, where, whole
 from .no_number import broken
@@ -191,12 +191,6 @@ def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
     return {"adam": adam * scale * larger**0.5, "sgd": sgd * scale * larger * room}
 
 
-# what fits a Gaussian process: a handful of its own parameters, by hundreds of steps over all samples
-_PROCESSES = re.compile(
-    r"(?m)^[ \t]*(?:import|from)[ \t]+(?:gpytorch|gpflow|botorch)\b|MarginalLogLikelihood\("
-)
-
-
 # Graph networks: Adam at 0.01 (Kipf and Welling 2017, and the examples of these libraries).
 _GRAPHS = re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:torch_geometric|dgl|spektral|deeprobust)\b")
 _OF_GRAPHS = 0.01
@@ -255,8 +249,10 @@ def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = 
     if peak is None:
         return unknown("the learning rate is neither logged nor configured")
     value, text, rest = peak
-    if any(_PROCESSES.search(code) for code in view.run.scripts.values()):
+    if fitted.process(view.run):
         return unknown(f"{text}; Gaussian processes are fitted with rates of 0.1", value=value, **rest)
+    if fitted.tensors(view.run):
+        return unknown(f"{text}; what is fitted are single tensors, no network", value=value, **rest)
     if value <= _OF_GRAPHS and any(_GRAPHS.search(code) for code in view.run.scripts.values()):
         return unknown(f"{text}; graph networks are trained with rates up to 0.01", value=value, **rest)
     if (calm := _comes_down(view.run)) is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from ...engine.model import Place, State
 from ..registry import Finding, View, absent, place, present, probe, unknown
 from ..run import Floats, Run, Series
-from . import situation, stats
+from . import fitted, situation, stats
 from .epochs import steps_per_epoch
 from .judging import is_mean_of_epochs
 from .no_number import broken
@@ -317,6 +317,8 @@ def starts_enormous(view: View, *, ratio: float) -> Finding:
         return unknown("no training loss with 4 points")
     if re.search(r"ctc|rnn_?t|transducer", situation.text(view.run, "loss_function")):
         return unknown("a loss of alignments adds up over frames: it is large as long as nothing is aligned")
+    if fitted.tensors(view.run):
+        return unknown("what is fitted are single tensors: where they begin is no initialisation")
     seen = None
     for series in curves:
         first, rest = float(series.values[0]), series.values[1:]

@@ -88,7 +88,17 @@ def sample(run: Evaluator, held: Term, depth: int = 10) -> Term:
         return _of_call(run, held, depth)
     if held.head == "item" and held.args[0].head == "call:random_split" and held.args[0].args:
         return sample(run, held.args[0].args[0], depth - 1)  # a part of a data set is made as all of it
+    if (whole := _parted(held)) is not None:
+        return sample(run, whole, depth - 1)
     return run.make("each", node, (held,))
+
+
+def _parted(held: Term) -> Term | None:
+    """`train_test_split(x, y)`: what each of its parts is taken of."""
+    if held.head != "item" or held.args[0].head != "call:train_test_split":
+        return None
+    place, arrays = held.args[1].value, held.args[0].args
+    return arrays[place // 2] if isinstance(place, int) and 0 <= place < 2 * len(arrays) else None
 
 
 def _of_call(run: Evaluator, held: Term, depth: int) -> Term:

@@ -243,11 +243,15 @@ def _gives_predictions_alone(function: Function) -> bool:
     )
 
 
+# what shuffles samples and labels together, and what shuffles them for its own rounds
+_AT_ONCE = re.compile(r"(?i)fit|split|fold")
+
+
 def _shuffled(source: Script, node: ast.expr) -> bool:
     for value in [node, *flow(source).values(node, 4)]:
         if not isinstance(value, ast.Call):
             continue
-        if literal(source, keyword(value, "shuffle")) is True and last_name(value.func) != "fit":
+        if literal(source, keyword(value, "shuffle")) is True and not _AT_ONCE.search(last_name(value.func)):
             return True
         maker = source.function_around(value)
         if (

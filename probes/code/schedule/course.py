@@ -228,7 +228,7 @@ def _rebuilt(source: Script) -> Finding | None:
         loop = inside[0]
         over = unparse(loop.target).lower() + unparse(loop.iter).lower() if isinstance(loop, ast.For) else ""
         if not re.search(r"epoch|\bep\b|step|iter|batch|loader", over) or re.search(
-            r"fold|split|seed|trial|stage|task", over
+            r"fold|split|seed|trial|stage|task|level|resolution|phase|pyramid|client", over
         ):
             continue
         if any(o is not loop and loop in source.above(o) and _over_epochs(o) for o in loops):

@@ -218,7 +218,8 @@ def _samples(source: Script) -> Iterator[list[ast.expr]]:
 
 _RUN_TOGETHER = re.compile(
     r"(train|val|valid|test|dev|eval)((?:data)?(?:loader|set|iter|gen)s?|data|d[sl]|df|generator|dir|path|file|folder"
-    r"|image|img|label|target|sample|batch|feature|text|sentence|pair|frame|inds?|idxs?|indices|ids|x|y)(s|es)?"
+    r"|image|img|label|target|sample|batch|feature|text|sentence|pair|frame|inds?|idxs?|indices|ids|x|y"
+    r"|val|valid|dev)(s|es)?"  # `trainval`
 )
 
 

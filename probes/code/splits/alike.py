@@ -178,8 +178,21 @@ def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Cha
             continue
         is_label = _names_labels(name) or (base(target) in targets(source) and "." in name)
         if is_label == labels and not _is_figure(name):
-            found.setdefault((split, name.lower().replace(split, "*")), []).append(node)
+            found.setdefault((split, _stem(name, split)), []).append(node)
     return found
+
+
+_BOTH = re.compile(r"(?<![a-z])train_?(?:and_?)?(?:val|valid|dev)(?![a-z])")
+
+
+def _plain_words(text: str) -> str:
+    """In small letters; `train_val` is the part of training, before it is parted once more."""
+    return _BOTH.sub("train", text.lower())
+
+
+def _stem(name: str, split: str) -> str:
+    """A name without its split."""
+    return _plain_words(name).replace(split, "*")
 
 
 def _is_size(value: ast.expr) -> bool:
@@ -434,7 +447,7 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
         if split and isinstance(one, ast.Name) and _takes_data_of(made, split) and not _legitimate(made):
             if _names_labels(one.id) == labels and not _is_figure(one.id):
                 half = ast.copy_location(ast.Assign(targets=[one], value=made), node)
-                found.setdefault((split, one.id.lower().replace(split, "*")), []).append(half)
+                found.setdefault((split, _stem(one.id, split)), []).append(half)
 
 
 class _Whole(ast.NodeTransformer):
@@ -540,12 +553,13 @@ def _taken_from(source: Script, stem: str, split: str, other: str, node: ast.AST
     mine, theirs = (stem.replace("*", s).split(".")[-1] for s in (split, other))
     scope = source.function_around(node) or source.tree
     return any(
-        last_name(target).lower() == theirs
-        and any(n.id.lower() == mine for n in of(value, ast.Name))
-        and target.lineno > getattr(node, "lineno", 0)
+        last_name(one).lower() == theirs
+        and any(_plain_words(n.id) == mine for n in of(value, ast.Name))
+        and one.lineno > getattr(node, "lineno", 0)
         for made in of(scope, ast.Assign)
         for target, value in assigned(made)
-        if isinstance(target, (ast.Name, ast.Attribute))
+        for one in (target.elts if isinstance(target, ast.Tuple) else [target])
+        if isinstance(one, (ast.Name, ast.Attribute))
     )
 
 
@@ -577,7 +591,7 @@ def _shape(node: _Change, split: str, other: str) -> str:
     Whose statistics they are is asked elsewhere: of data scaled by their own.
     """
     sign = symbol(node.op) if isinstance(node, ast.AugAssign) else ""
-    text = unparse(_laid_out(node.value)).lower().replace(".fit_transform(", ".transform(")
+    text = _plain_words(unparse(_laid_out(node.value))).replace(".fit_transform(", ".transform(")
     for word in sorted((split, other), key=len, reverse=True):
         text = text.replace(word, "*")
     return sign + _MASKED.sub("[*]", _DIVISOR.sub(r"/ \1", text))

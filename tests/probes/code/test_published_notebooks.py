@@ -372,3 +372,65 @@ for x, y in loader:
 
     assert state("script-splits-processed-differently", text.format(name="test_dataset_vis")) != "present"
     assert state("script-splits-processed-differently", text.format(name="test_dataset")) == "present"
+
+
+SIDES = """
+import numpy as np
+from tensorflow import keras
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+X_train_val, X_test, y_train_val, y_test = train_test_split(X, y, test_size=0.2, shuffle=True)
+{}
+X_train, X_val, y_train, y_val = train_test_split(X_train_val, y_train_val, test_size=0.1)
+scaler = StandardScaler().fit(X_train)
+X_train, X_val, X_test = scaler.transform(X_train), scaler.transform(X_val), scaler.transform(X_test)
+model.compile("adam", "sparse_categorical_crossentropy")
+model.fit(X_train, y_train, validation_data=(X_val, y_val), epochs=5)
+answers = np.argmax(model.predict(X_test), axis=1).tolist()
+print(accuracy_score(y_test, answers))
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", False),
+        (
+            "X_train_val, X_test, y_train_val, y_test ="
+            " X_train_val.astype(np.float32), X_test.astype(np.float32), y_train_val, y_test",
+            False,
+        ),
+        ("X_train_val = X_train_val / 255.0\nX_test = X_test / 255.0", False),
+        ("X_test = X_test / 255.0", True),
+    ],
+)
+def test_what_is_parted_twice(line: str, expected: bool) -> None:
+    """`train_val` is the training side, and a split that shuffles takes samples and labels together."""
+    text = SIDES.format(line)
+
+    assert (state("script-splits-processed-differently", text) == "present") is expected
+    assert state("script-metric-miscounts", text) != "present"
+
+
+LEVELS = """
+import torch
+def optimizer_of(model):
+    return torch.optim.Adam(model.parameters(), lr=1e-2)
+model = Transform()
+for {over}:
+    fixed, moving = target.at(k), source.at(k)
+    optimizer = optimizer_of(model)
+    for _ in range(100):
+        loss = (model(moving) - fixed).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_each_level_of_a_pyramid_has_an_optimizer() -> None:
+    right, wrong = "level, (k, steps) in enumerate(plan)", "epoch, k in enumerate(order)"
+
+    assert state("script-optimizer-rebuilt", LEVELS.format(over=right)) != "present"
+    assert state("script-optimizer-rebuilt", LEVELS.format(over=wrong)) == "present"

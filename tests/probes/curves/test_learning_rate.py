@@ -159,6 +159,22 @@ CASES: list[tuple[str, str, Run]] = [
     ),
     (
         "lr-extreme",
+        "unknown",
+        run(
+            settings={"learning_rate": 0.4, "optimizer": "adam"},
+            scripts={"fit.py": "optimizer = torch.optim.Adam([pose, camera.angle], lr=0.4)\n"},
+        ),
+    ),
+    (
+        "lr-extreme",
+        "present",
+        run(
+            settings={"learning_rate": 0.4, "optimizer": "adam"},
+            scripts={"fit.py": "a = Adam([pose])\nb = torch.optim.Adam(model.parameters(), lr=0.4)\n"},
+        ),
+    ),
+    (
+        "lr-extreme",
         "present",
         run(settings={"learning_rate": 0.4, "optimizer": "adam"}, scripts={"fit.py": "import torch\n"}),
     ),

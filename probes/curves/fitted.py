@@ -1,0 +1,39 @@
+"""What scripts fit that is no network, or not by an error: processes, densities, a handful of tensors."""
+
+from __future__ import annotations
+
+import re
+
+from ..run import Run
+
+# What fits a Gaussian process: a handful of its own parameters, by hundreds of steps over all samples
+_PROCESSES = re.compile(
+    r"(?m)^[ \t]*(?:import|from)[ \t]+(?:gpytorch|gpflow|botorch)\b|MarginalLogLikelihood\("
+)
+# What scripts call the likelihood of a density: gpytorch's, that of torch.distributions, a bound of it
+_DENSITIES = re.compile(
+    r"MarginalLogLikelihood\(|VariationalELBO\(|-\s*\w*(?:mll|elbo)\b|\b[Gg]aussian_?(?:NLL|nll)\w*\("
+    r"|\.log_?(?:prob|density|pdf|likelihood)\(|\bMixtureDensity|MultivariateNormal\(|\bNormalizingFlow"
+)
+# `LBFGS([A, b])`, `Adam([pose], lr=0.1)`: an optimizer of tensors that are named one by one
+_OF_TENSORS = re.compile(
+    r"\b(?:LBFGS\(\s*(?:params\s*=\s*)?\[[\w.]+(?:\s*,\s*[\w.]+)*\s*,?\s*\]"
+    r"|(?:Adam\w*|SGD|RMSprop|Rprop)\(\s*(?:params\s*=\s*)?\[[\w.]+(?:\s*,\s*[\w.]+){0,2}\s*,?\s*\])"
+)
+_OF_LAYERS = re.compile(r"parameters\(|\btrainable_(?:variables|weights|params)\b|\.compile\(|\bTrainer\(")
+
+
+def process(run: Run) -> bool:
+    """Whether a Gaussian process is fitted."""
+    return any(map(_PROCESSES.search, run.scripts.values()))
+
+
+def density(run: Run) -> bool:
+    """Whether a density is fitted, by a likelihood or a bound of it: its loss may lie below zero."""
+    return any(map(_DENSITIES.search, run.scripts.values()))
+
+
+def tensors(run: Run) -> bool:
+    """Whether a few tensors are all that is fitted (a pose, a transform, an image): no weights of layers."""
+    scripts = run.scripts.values()
+    return any(map(_OF_TENSORS.search, scripts)) and not any(map(_OF_LAYERS.search, scripts))
