@@ -13,6 +13,7 @@ from .situation import FRACTIONS, main_loss, metric, reached
 
 FALLS = 0.8  # of the first training loss
 NEARLY_ALL = 0.98
+ALL = 0.99
 GAINS = 0.04  # of the whole fall, in the last quarter
 SCORES = 0.85  # of a score between 0 and 1 on held-out data
 
@@ -42,6 +43,18 @@ def learned_by_heart(run: Run) -> str:
     if curve is None or curve.count < 10 or not curve.positive or curve.progress < NEARLY_ALL:
         return ""
     return f"{curve.name} falls by {curve.progress:.1%} all the same"
+
+
+def learned_all(run: Run) -> str:
+    """In words, that next to nothing is left of the first loss, and that to the end; else ""."""
+    loss = main_loss(run)
+    curve = shape(loss) if loss is not None else None
+    if loss is None or curve is None or curve.count < 10 or not curve.positive:
+        return ""
+    first, end = float(loss.values[0]), curve.end.value
+    if not end <= (1.0 - ALL) * first or end > 1.3 * float(np.min(curve.sy)):
+        return ""
+    return f"{curve.name} comes from {first:.3g} to {end:.3g} all the same"
 
 
 _PROMPTS = re.compile(r"(?i)prompt_?tuning|p_?tuning|prefix")

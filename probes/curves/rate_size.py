@@ -16,7 +16,7 @@ from ..config.values import number_of, of_torchtune, says, value_of
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Run, Series
 from . import fitted, situation
-from .learned import learned_well, trains_little
+from .learned import learned_all, learned_well, trains_little
 from .learning_rate import CURVE, curve, seen_at, where, whole
 from .no_number import broken
 from .rate_course import vanishes
@@ -280,7 +280,9 @@ def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = 
 def lr_very_large(view: View, adam: float, sgd: float) -> Finding:
     """The largest learning rate is far above what the optimizer is used with."""
     found = _above(view, adam, sgd, "far above what is used")
-    said = trains_little(view.run) or learned_well(view.run) if found.state is State.PRESENT else ""
+    said = ""
+    if found.state is State.PRESENT:
+        said = trains_little(view.run) or learned_well(view.run) or learned_all(view.run)
     return unknown(f"{found.why}; {said}", value=found.value, where=found.where) if said else found
 
 

@@ -434,3 +434,18 @@ def test_each_level_of_a_pyramid_has_an_optimizer() -> None:
 
     assert state("script-optimizer-rebuilt", LEVELS.format(over=right)) != "present"
     assert state("script-optimizer-rebuilt", LEVELS.format(over=wrong)) == "present"
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("n=36, series=train_air", False), ("train_air", True)])
+def test_a_forecast_goes_on_from_the_training_series(asked: str, expected: bool) -> None:
+    text = f"""
+import torch
+from darts.models import NBEATSModel
+train_air, val_air = series[:-36], series[-36:]
+model = NBEATSModel(input_chunk_length=24, output_chunk_length=12, n_epochs=100)
+model.fit(train_air)
+pred = model.predict({asked})
+print(mape(series, pred))
+"""
+
+    assert (state("script-evaluates-training-data", text) == "present") is expected

@@ -142,6 +142,22 @@ CASES: list[tuple[str, str, Run]] = [
         "unknown",
         run(settings={"learning_rate": 0.1, "adam_beta1": 0.9, "adam_beta2": 0.999, "momentum": 0.9}),
     ),
+    (  # next to nothing is left of what was lost before the first update
+        "lr-very-large",
+        "unknown",
+        run(
+            [series("train/loss", 1151.0 * np.exp(-np.arange(60) / 4))],
+            {"learning_rate": 0.05, "optimizer": "adam"},
+        ),
+    ),
+    (  # it comes down from what the rate itself has made
+        "lr-very-large",
+        "present",
+        run(
+            [series("train/loss", np.r_[2.3, 1151.0 * np.exp(-np.arange(60) / 9)])],
+            {"learning_rate": 0.05, "optimizer": "adam"},
+        ),
+    ),
     ("lr-very-large", "absent", run(settings={"learning_rate": 0.01, "optimizer": "adam"})),
     ("lr-large", "present", run(settings={"learning_rate": 0.01, "optimizer": "adam"})),
     ("lr-large", "unknown", run(settings={"learning_rate": 1.0, "optimizer": "sgd"})),
