@@ -24,6 +24,7 @@ from .values import (
     Instance,
     Library,
     Maybe,
+    Partly,
     Routine,
     Scope,
     Tensor,
@@ -182,6 +183,9 @@ class Expressions:
         for key, value in zip(node.keys, node.values, strict=True):
             held = self.value(value, scope)
             if key is None:
+                if type(held) is Unknown and not found:
+                    found = Partly()
+                    found.rest = held
                 if isinstance(held, dict):
                     found.update(held)
                 continue

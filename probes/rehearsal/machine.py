@@ -39,6 +39,7 @@ from .values import (
     Net,
     Optimizer,
     Partial,
+    Partly,
     Raised,
     Returned,
     Routine,
@@ -360,6 +361,8 @@ class Machine(Objects):
                 self.call(owner.factory, [], {}, node) if owner.factory is not None else Unknown("default")
             )
             return owner[key]
+        if isinstance(owner, Partly):
+            return self.item(owner.rest, key, node)
         return Unknown(f"[{key}]")
 
     def set_item(self, owner: Any, index: Any, value: Any, node: ast.AST) -> None:

@@ -42,6 +42,12 @@ class Unknown:
     net: Any = None
 
 
+class Partly(dict[Any, Any]):
+    """A mapping of which not all entries are known: `dict(settings)` of a file. The others are of `rest`."""
+
+    rest: Any = None
+
+
 def turned_out(value: Any) -> Any:
     """A value, or the network that one which was not known turned out to be."""
     return value.net if type(value) is Unknown and value.net is not None else value

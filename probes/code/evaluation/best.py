@@ -308,6 +308,11 @@ def _never_raised(source: Script) -> Finding | None:
         if isinstance(best, ast.Name) and not loops:
             continue
         inits = _assignments(source, name)
+        if name.startswith("self."):
+            line = _line(source, source.class_around(node))
+            inits = [
+                a for a in inits if source.class_around(a) in line
+            ]  # another class has a `best` of its own
         around = source.function_around(node)
         if not inits or (around is not None and any(p.arg == name for p in of(around, ast.arg))):
             continue
@@ -317,6 +322,15 @@ def _never_raised(source: Script) -> Finding | None:
         if not later and not any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in walk(node)):
             return at(source, node, f"`{name}` is never set to the new value: what is kept is not the best")
     return None
+
+
+def _line(source: Script, owner: ast.ClassDef | None) -> list[ast.AST | None]:
+    """A class with the classes of the program that it comes from, and those that come from it."""
+    if owner is None:
+        return [None]
+    above = {last_name(b) for b in owner.bases}
+    kin = (c for c in source.of(ast.ClassDef) if c.name in above or owner.name in map(last_name, c.bases))
+    return [owner, *kin]
 
 
 def _waits_anew(node: ast.AST) -> bool:

@@ -51,6 +51,7 @@ from .crosswise import metric_crosswise, power_of_nats
 from .exchanged import figures_exchanged
 from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
 from .formulas import formula_wrong, half_converted, reduced_unlike
+from .handed_names import answers_asked_second, handed_by_wrong_name
 from .handed_unread import best_batch_told, data_unread, known_unread
 from .kept_sums import logits_as_chances, metric_keeps_one_batch, one_of_two_sums, sums_over_batches
 from .lightning_scores import lists_of_hooks, one_metric_for_both
@@ -59,6 +60,7 @@ from .misread import softmax_of_two_axes, wrong_kind
 from .named_figures import other_than_named
 from .other_kind import mean_of_batch_scores, softmax_of_many_labels
 from .own_measure import errors_cancel_out, measures_itself
+from .parts_named import parts_crossed, share_of_all
 from .parts_scored import along_samples, hits_over_batches, part_of_held_out
 from .played import played_at_random
 from .put_together import (
@@ -126,6 +128,7 @@ def metric_miscounts(view: View) -> Finding:
             last_count_only,
             never_begun_anew,
             metric_crosswise,
+            *(handed_by_wrong_name, answers_asked_second, share_of_all, parts_crossed),
             power_of_nats,
             goes_on_to_held_out,
             kept_between_evaluations,

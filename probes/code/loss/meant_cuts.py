@@ -214,8 +214,29 @@ def is_place(source: Script, node: ast.expr) -> bool:
     )
 
 
+_ON_THE_WAY = (*_LAID_OUT, "softmax", "log_softmax", "sigmoid", "float", "cpu", "view", "reshape")
+_CHOOSES = (*STEPS, "argsort", "argmin", "multinomial", "Categorical", "eq", "gt", "ge", "lt", "le")
+
+
+def is_chosen_by(source: Script, node: ast.expr) -> bool:
+    """What is cut is read for a choice alone: `scores.detach().argmax(-1)`, `multinomial(p.detach(), 1)`.
+
+    No slope passes a choice, with or without the cut.
+    """
+    parent = source.parents.get(node)
+    call = source.parents.get(parent) if isinstance(parent, ast.Attribute) else parent
+    if isinstance(parent, ast.Compare):
+        return True
+    if not isinstance(call, ast.Call) or not (call.func is parent or node in call.args[:1]):
+        return False
+    name = last_name(call.func)
+    return name in _CHOOSES or (name in _ON_THE_WAY and is_chosen_by(source, call))
+
+
 def takes_part(source: Script, node: ast.Call) -> bool:
     """What is cut has no slope anyway, is the target of a loss, or is joined to values that are not cut."""
+    if is_chosen_by(source, node):
+        return True
     inner = receiver(node)
     if isinstance(inner, ast.Compare) or (isinstance(inner, ast.Call) and last_name(inner.func) in STEPS):
         return True

@@ -47,6 +47,7 @@ from .meant_cuts import (
     drawn_to_other,
     goes_nowhere,
     handed_beside,
+    is_chosen_by,
     is_fixed_table,
     is_meant,
     is_place,
@@ -329,7 +330,7 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
     for node, inside in cut:
         if straight_through(node) or handed_beside(source, node) or is_meant(source, node):
             continue
-        if is_place(source, inside):
+        if is_place(source, inside) or is_chosen_by(source, node):
             continue
         if isinstance(inside, (ast.Name, ast.Attribute)) and origin(mine, inside) in roots:
             continue  # it takes part uncut as well

@@ -26,6 +26,7 @@ from ..tensorflow.data import order_kept
 from ..tensorflow.graph_data import fed_in_stored_order, piped_in_stored_order
 from ..tensorflow.keras_slips import fit_in_order
 from .asked import shuffle_not_asked
+from .chance_unused import graph_loader_keeps_order, source_never_handed
 from .counted_orders import order_counted_up
 from .drawn_orders import (
     copy_shuffled,
@@ -42,7 +43,14 @@ def loader_keeps_order(view: View) -> Finding:
     """The training loader hands samples out in their stored order, and nothing mixed them before."""
     return first(
         view,
-        either(_loader, shuffle_not_asked, sampler_keeps_order, fed_in_stored_order, piped_in_stored_order),
+        either(
+            _loader,
+            shuffle_not_asked,
+            sampler_keeps_order,
+            fed_in_stored_order,
+            piped_in_stored_order,
+            graph_loader_keeps_order,
+        ),
         "the scripts build no training loader",
     )
 
@@ -65,6 +73,7 @@ def order_is_fixed(view: View) -> Finding:
             shuffled_other_side,
             order_by_turned_flag,
             order_left,
+            source_never_handed,
             order_counted_up,
             order_sorted_again,
             seeded_each_epoch,

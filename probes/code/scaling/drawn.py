@@ -12,6 +12,7 @@ from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..mindspore.map_steps import random_for_held_out
+from ..samples.augmented_unasked import augmented_whatever_side, mapped_whatever_side
 from ..shared.checks import at, first, ok
 from ..shared.roles import is_random
 from ..shared.sides import either, given, literal, side
@@ -47,6 +48,7 @@ def evaluation_is_augmented(view: View) -> Finding:
             masked_in_every_mode,
             *(noised_while_evaluating, drawn_while_scored),
             *(random_beside_training, switched_on_for_held_out, random_for_held_out),
+            *(augmented_whatever_side, mapped_whatever_side),
             shows("augmented-scored"),
         ),
         "the scripts make no data by a switch for training",

@@ -133,6 +133,14 @@ def _plateau(source: Script) -> Finding | None:
         upward = isinstance(mode, ast.Constant) and mode.value == "max"
         for watched in _watched(source, call):
             if not (_WORSE.search(watched) or _BETTER.search(watched)):
+                # `exact`: no name tells which way it gets better, but what is kept as the best does
+                ways = {c.up for c in choices(source) if c.sets and last_name(c.new) == watched}
+                if ways == {not upward}:
+                    said = "smaller" if upward else "larger"
+                    why = (
+                        f"the rate waits for {watched} to {'rise' if upward else 'fall'}, of which the {said}"
+                    )
+                    return at(source, call, f"{why} is kept as the better one")
                 continue
             seen = seen or call
             if _chosen_likewise(source, watched, upward):

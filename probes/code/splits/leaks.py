@@ -49,6 +49,7 @@ from .rows_doubled import rows_doubled
 from .rows_flowed import chosen_by_scored, figures_of_scored, scored_rows_learnt
 from .rows_met import learned_from_both, rows_in_both
 from .same_source import is_figure, same_source
+from .sampled_nodes import learns_neighbours, masks_meet, starts_at_held_out
 from .side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
 from .sides_crossed import (
     loader_of_other_side,
@@ -126,6 +127,7 @@ def held_out_in_training(view: View) -> Finding:
             whole_for_a_part,
             scored_rows_learnt,
             learns_other_nodes,
+            *(masks_meet, learns_neighbours, starts_at_held_out),
             ranges_meet,
             told_at(parts_that_meet),
             told_at(targets_inside_windows),

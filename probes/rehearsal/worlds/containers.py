@@ -10,6 +10,7 @@ from ..expressions import PLAIN, doubtful, is_key
 from ..libraries import Call, method
 from ..values import (
     Maybe,
+    Partly,
     Tensor,
     Unknown,
 )
@@ -103,6 +104,11 @@ def _of_dict(call: Call) -> Any:
         else None
     )
     default = call.given[1] if len(call.given) > 1 else call.named.get("default")
+    if key not in owner and name in ("get", "pop"):
+        if isinstance(owner, Partly):
+            return call.machine.item(owner.rest, key, call.node)
+        if name == "pop" and len(call.given) == 1:
+            return call.machine.missing(owner, key, call.node)
     if name == "get":
         return (
             owner.get(key, default) if not isinstance(call.given[0], (Unknown, Maybe)) else Unknown("entry")

@@ -21,6 +21,7 @@ from ..values import (
     Net,
     Optimizer,
     Partial,
+    Partly,
     Routine,
     Tensor,
     Unknown,
@@ -257,6 +258,9 @@ def _dict(call: Call) -> Any:
             made.update(held)
         elif call.callee.last == "Counter":
             return Unknown("Counter")
+        elif type(held) is Unknown and call.callee.last == "dict":
+            made = Partly()
+            made.rest = held
         else:
             for one in call.machine.items_known(held) or ():
                 if isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], PLAIN):
