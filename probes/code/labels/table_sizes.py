@@ -153,6 +153,8 @@ def unknown_is_a_word(source: Script) -> Finding | None:
             continue
         if isinstance(call.args[1], ast.Constant) and not names_in(call.args[1]) and number == 0:
             continue  # `counts.get(word, 0)`: no number of an unknown word
+        if re.search(r"(?i)blank|pad", last_name(call.args[1])):
+            continue  # it is to be read as nothing
         seen = seen or call
         if all(m.start <= number for m in made):
             return at(source, made[0].node, f"the unknown word is {number}, and a word of the list is, too")

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import keyword, last_name
+from ...readers.script import all_arguments, keyword, last_name
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from .pretrained import own_weights
@@ -14,7 +14,9 @@ from .pretrained import own_weights
 _PARAMETERS = ("parameters", "named_parameters", "modules", "named_modules", "children", "named_children")
 _HEADED = re.compile(r"For\w*(?:Classification|QuestionAnswering|MultipleChoice)\b")
 _HEAD = re.compile(r"(?i)classifier|head|score|qa_outputs|\bfc\d?\b|\bcls\b|out_proj|pooler")
-_TRAINED = re.compile(r"(?:from_pretrained|load_model|hub\.load|load_state_dict)$")
+_TRAINED = re.compile(
+    r"(?:from_pretrained|from_preset|load_model|hub\.load|hub\.KerasLayer|load_state_dict)$"
+)
 
 
 def extracts_features(source: Script, node: ast.AST, owner: ast.expr) -> bool:
@@ -118,10 +120,17 @@ def _is_body(source: Script, held: ast.expr) -> bool:
     )
 
 
-def _is_pretrained(source: Script, held: ast.expr) -> bool:
-    """It was made with weights, in the script: `resnet50(weights="DEFAULT")`, `from_pretrained(...)`."""
+def _is_pretrained(source: Script, held: ast.expr, depth: int = 2) -> bool:
+    """It was made with weights, in the script: `resnet50(weights="DEFAULT")`, `from_pretrained(...)`.
+
+    Or cut out of such a one: `Model(inputs=base.input, outputs=base.layers[-2].output)`.
+    """
     for value in [held, *flow(source).values(held, 4), *_of_class(source, held)]:
         for call in of(value, ast.Call):
+            if depth and last_name(call.func) == "Model":
+                parts = [n for a in all_arguments(call) for n in of(a, ast.Attribute) if n.attr in _ENDS]
+                if any(_is_pretrained(source, root, depth - 1) for root in map(_root, parts)):
+                    return True
             if _TRAINED.search(unparse(call.func)):
                 return True
             for name in ("weights", "pretrained", "weights_backbone"):
@@ -158,6 +167,16 @@ def _is_pretrained(source: Script, held: ast.expr) -> bool:
     return any(f"{text}.".startswith(f"{owner}.") for owner in into if owner)
 
 
+_ENDS = ("input", "inputs", "output", "outputs")  # of a model of Keras
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """`base` of `base.layers[-2].output`."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node
+
+
 def _of_class(source: Script, held: ast.expr) -> list[ast.expr]:
     """What the class of `net` makes its attribute of: `net.eye` of `self.eye = resnet18(...)`."""
     if not isinstance(held, ast.Attribute) or (owner := flow(source).made(held.value)) is None:
@@ -167,12 +186,15 @@ def _of_class(source: Script, held: ast.expr) -> list[ast.expr]:
 
 
 def _lies_under(source: Script, node: ast.AST, name: str) -> bool:
-    """A model is put together on top of it: `Dense(5)(base(x))`, `Sequential(base, Linear(512, 5))`."""
+    """A model is put together on top of it: `Dense(5)(base(x))`, `Sequential(base, Linear(512, 5))`.
+
+    Or of what it takes to what a new layer makes of its output: `Model(inputs=base.input, outputs=x)`.
+    """
     function = source.function_around(node)
     calls = of(function or source.tree, ast.Call)
     new = [c for c in calls if last_name(c.func) in ("Dense", "Linear", "Sequential", "Model")]
     used = any(
-        unparse(c.func) == name or any(unparse(n) == name for a in c.args for n in walk(a))
+        unparse(c.func) == name or any(unparse(n) == name for a in all_arguments(c) for n in walk(a))
         for c in calls
         if unparse(c.func) == name or last_name(c.func) in ("Sequential", "Model")
     )
