@@ -121,6 +121,8 @@ def _has_adapters(run: Run) -> bool:
 _LOST = r"(?:missing|corrupt\w*|not (?:be )?found|unreadable|broken|skipped|ignored|do(?:es)? not exist)"
 _FOUND_AND_LOST = re.compile(rf"(\d[\d,]*) (?:\w+ )?found\b.{{0,12}}?\b(\d[\d,]*) {_LOST}", re.IGNORECASE)
 _LOST_ALONE = re.compile(r"\bfound for (\d[\d,]*) images", re.IGNORECASE)
+_WHOLE = re.compile(r"\bskipp(?:ed|ing) (?:shard|tar|archive)", re.IGNORECASE)
+SHARDS = 10  # each holds thousands of samples: so many are no accident
 _OF_ALL = re.compile(rf"(\d[\d,]*) (?:of|out of|/) (\d[\d,]*) \w+.{{0,80}}?\b{_LOST}", re.IGNORECASE)
 
 
@@ -140,6 +142,10 @@ def much_left_out(view: View, share: float) -> Finding:
             continue
         if 0 < lost <= whole and (counted is None or lost * counted[1] > counted[0] * whole):
             counted = lost, whole, event
+    shards = tuple(e for e in view.run.events_of("data-warning") if _WHOLE.search(e.text))
+    if counted is None and len(shards) >= SHARDS:
+        first = f"the log passes over {len(shards)} whole parts of the data: {shards[0].text}"
+        return present(first, value=len(shards), threshold=SHARDS, where=_places(shards))
     if counted is None:
         return unknown("the log does not count what was left out of the data")
     lost, whole, event = counted

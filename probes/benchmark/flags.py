@@ -1,4 +1,4 @@
-"""Switches of Megatron-LM's launch lines that change the result and are off where a line leaves them out."""
+"""Switches that change the result and are off where a launch line or configuration leaves them out."""
 
 from __future__ import annotations
 
@@ -63,3 +63,44 @@ def _switched(run: Run, switches: Sequence[str]) -> dict[str, Setting] | None:
     if len(_OPTIONS & by_name.keys()) < 2 or len(by_name) < LEAST:
         return None
     return {s: by_name[s] for s in switches if s in by_name and by_name[s].value is True}
+
+
+COMMON = 8  # settings that two configurations of one tool share at least
+
+
+@probe("benchmark")
+def tuning_switch_apart(view: View, switches: list[str]) -> Finding:
+    """Tuning of a language model: one of these is on on one side, and off or left out on the other.
+
+    Both have to be configurations of one tool: most names of the one stand in the other.
+    """
+    if view.benchmark is None:
+        return unknown("needs a benchmark run (--benchmark)")
+    mine, theirs = (
+        {names.last_part(s.key): s for s in sorted(run.raw_settings, key=lambda s: s.trust)}
+        for run in (view.run, view.benchmark)
+    )
+    shared = mine.keys() & theirs.keys()
+    if len(shared) < max(COMMON, 0.6 * min(len(mine), len(theirs))):
+        return unknown("the two sides are no configurations of one tool")
+    told = [s for s in switches if s in mine or s in theirs]
+    if not told:
+        return unknown(f"neither side says {', '.join(switches[:3])}")
+    for switch in told:
+        one, other = mine.get(switch), theirs.get(switch)
+        if _is_on(one) == _is_on(other):
+            continue
+        text = f"{switch} = {_said(one)}, in the benchmark {_said(other)}"
+        where = tuple(
+            Place(at.file, at.line, side=side) for at, side in ((one, "run"), (other, "benchmark")) if at
+        )
+        return present(text, value=_said(one), threshold=_said(other), where=where)
+    return absent(f"switched alike: {', '.join(told)}", value=0)
+
+
+def _is_on(setting: Setting | None) -> bool:
+    return setting is not None and str(setting.value).lower() in ("true", "1", "yes")
+
+
+def _said(setting: Setting | None) -> str:
+    return "left out" if setting is None else str(setting.value)

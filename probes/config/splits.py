@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 
 from ...engine.model import Place, Scalar
@@ -102,12 +102,17 @@ def _step_of(leaf: str, setting: Setting) -> str | None:
 
 
 _SCORES = re.compile(
-    r"(?i)(?:^|[/_.-])(?:val(?:id(?:ate|ation)?)?|eval(?:uate|uation)?|test|infer(?:ence)?|predict(?:ion)?|deploy)(?=[_.-]|\d|$)"
+    r"(?i)(?:^|[/_.-])(?:val(?:id(?:ate|ation)?)?|eval(?:uate|uation)?|test|infer(?:ence)?|predict(?:ion)?|deploy|serv(?:e|er|ing))(?=[_.-]|\d|$)"
 )
 _TRAINS = re.compile(r"(?i)(?:^|[/_.-])(?:train(?:ing)?|finetune|fine_tune|sft|pretrain)(?=[_.-]|\d|$)")
 _FILE_ALIKE = re.compile(
     r"^(?:(?:image|img|pixel|norm|input)_)?(?:mean|std)$|^(?:to_rgb|bgr_to_rgb|channel_order|do_normalize|do_rescale"
     r"|template|chat_template|prompt_template|prompt_type)$"
+)
+
+_TEMPLATES = re.compile(r"^(?:template|chat_template|prompt_template|prompt_type|template_type)$")
+_MODEL_PATH = re.compile(
+    r"^(?:model|base_model|model_path|ckpt_dir|adapters?|(?:model|adapter)_name_or_path)$"
 )
 
 
@@ -116,6 +121,31 @@ def files_processed_differently(view: View) -> Finding:
 
     They are of one folder, or the only ones of their kind, and name no two models.
     """
+    return _files_apart(view, _FILE_ALIKE)
+
+
+@probe()
+def template_unlike_in_use(view: View) -> Finding:
+    """The trained model is asked in another chat template than it was trained with.
+
+    A file of training and one of inference, called so, name two templates, and the second one names the model
+    that the first one trains: its base, or what it writes.
+    """
+    return _files_apart(view, _TEMPLATES, _same_model)
+
+
+def _same_model(mine: dict[str, Setting], theirs: dict[str, Setting]) -> bool:
+    base = {str(s.value) for key, s in mine.items() if _MODEL_PATH.search(key)}
+    written = [str(s.value).rstrip("/") for key, s in mine.items() if key in ("output_dir", "save_dir")]
+    asked = [str(s.value) for key, s in theirs.items() if _MODEL_PATH.search(key)]
+    return any(a in base or any(o and a.startswith(o) for o in written) for a in asked)
+
+
+def _files_apart(
+    view: View,
+    leaves: re.Pattern[str],
+    fit: Callable[[dict[str, Setting], dict[str, Setting]], bool] | None = None,
+) -> Finding:
     found: dict[bool, dict[str, dict[str, Setting]]] = {True: {}, False: {}}
     for setting in view.run.raw_settings:
         name = setting.file.rpartition("/")[2]
@@ -137,8 +167,10 @@ def files_processed_differently(view: View) -> Finding:
             for kind in _KINDS
         ):
             continue
+        if fit is not None and not fit(mine, theirs):
+            continue
         for leaf in sorted(mine.keys() & theirs.keys()):
-            if not _FILE_ALIKE.search(leaf):
+            if not leaves.search(leaf):
                 continue
             a, b = mine[leaf], theirs[leaf]
             if _means_the_same(a.value, b.value):

@@ -20,7 +20,7 @@ from .judging import probe
 from .shapes import Shape, rises_for_good, shape
 
 
-def _norm(run: Run, points: int) -> Shape | Finding:
+def known_norm(run: Run, points: int) -> Shape | Finding:
     """The shape of the gradient norm, or why there is none."""
     curve = shape(run.series["grad_norm"])
     if curve is None or curve.count < points:
@@ -44,7 +44,7 @@ def grad_explodes(view: View, ratio: float = 100.0) -> Finding:
 
     Where single points of that window lie a tenth as high or lower, spikes come often, and nothing has grown.
     """
-    curve = _norm(view.run, 6)
+    curve = known_norm(view.run, 6)
     if isinstance(curve, Finding):
         return curve
     if not np.any(curve.y > 0):
@@ -69,7 +69,7 @@ def grad_explodes(view: View, ratio: float = 100.0) -> Finding:
 @probe("grad_norm")
 def grad_spikes(view: View, ratio: float = 20.0) -> Finding:
     """Single points lie `ratio` times above the level around them."""
-    curve = _norm(view.run, 20)
+    curve = known_norm(view.run, 20)
     if isinstance(curve, Finding):
         return curve
     found = _spikes(curve, ratio)
@@ -110,7 +110,7 @@ def _high(run: Run) -> tuple[bool, str] | None:
 @probe("grad_norm")
 def grad_vanishes(view: View, ratio: float = 1e-3, absolute: float = 1e-6) -> Finding:
     """The norm falls below `ratio` of its start or below `absolute` while the loss is high."""
-    curve = _norm(view.run, 6)
+    curve = known_norm(view.run, 6)
     if isinstance(curve, Finding):
         return curve
     end, first = curve.end.value, max(float(np.median(curve.y[: max(1, curve.count // 2)])), 1e-300)
@@ -137,7 +137,7 @@ def grad_vanishes(view: View, ratio: float = 1e-3, absolute: float = 1e-6) -> Fi
 @probe("grad_norm")
 def grad_zero(view: View, share: float = 0.2) -> Finding:
     """`share` of the points are exactly zero, not merely printed so."""
-    curve = _norm(view.run, 3)
+    curve = known_norm(view.run, 3)
     if isinstance(curve, Finding):
         return curve
     zeros = curve.y == 0
@@ -168,7 +168,7 @@ def grad_grows_steadily(view: View, ratio: float = 5.0, monotony: float = 0.8) -
     """
     if reason := situation.reinforced(view.run):
         return unknown(f"{reason}, and its gradient follows what is sampled")
-    curve = _norm(view.run, 20)
+    curve = known_norm(view.run, 20)
     if isinstance(curve, Finding):
         return curve
     levels = stats.block_medians(curve.y, stats.block_edges(curve.count, 10))
@@ -200,7 +200,7 @@ def grad_grows_linearly(view: View, tolerance: float = 0.25, ratio: float = 10.0
     line through zero, while the loss does not run away. The level of each twentieth has to lie within
     `tolerance` of that line; before, a part that does train is still far from where its gradient is small.
     """
-    curve = _norm(view.run, 20)
+    curve = known_norm(view.run, 20)
     if isinstance(curve, Finding):
         return curve
     if curve.series.unit not in (*situation.STEPS, "unknown") or curve.step(0) > 0.2 * curve.step(-1):
@@ -231,7 +231,7 @@ def grad_grows_linearly(view: View, tolerance: float = 0.25, ratio: float = 10.0
 @probe("grad_norm", "config:max_grad_norm")
 def grad_far_above_clip(view: View, ratio: float = 10.0, share: float = 0.9) -> Finding:
     """`share` of the points exceed `ratio` times the clipping threshold."""
-    curve = _norm(view.run, 5)
+    curve = known_norm(view.run, 5)
     clip = situation.number(view.run, "max_grad_norm")
     if isinstance(curve, Finding):
         return curve
@@ -254,7 +254,7 @@ def grad_stays_at_clip(view: View, share: float = 0.9, above: float = 1.4, point
     the threshold. `share` of the norms lie between it and `above` times it then. Norms that were logged after
     clipping (never above it), and those that lie so from the first points on, tell nothing of that.
     """
-    curve = _norm(view.run, points)
+    curve = known_norm(view.run, points)
     clip = situation.number(view.run, "max_grad_norm")
     if isinstance(curve, Finding):
         return curve
@@ -280,7 +280,7 @@ def grad_stays_at_clip(view: View, share: float = 0.9, above: float = 1.4, point
 @probe("grad_norm", "config:max_grad_norm")
 def grad_tiny_for_clip(view: View, ratio: float = 1e-3) -> Finding:
     """In fp16 the median norm lies below `ratio` of the clipping threshold while the loss is high."""
-    curve = _norm(view.run, 5)
+    curve = known_norm(view.run, 5)
     clip = situation.number(view.run, "max_grad_norm")
     if isinstance(curve, Finding):
         return curve
@@ -310,7 +310,7 @@ def grad_small(view: View, absolute: float = 0.01) -> Finding:
     """The median norm is below `absolute` while the loss is high."""
     if reason := situation.reinforced(view.run):
         return unknown(f"{reason}, and its gradient is as large as what was earned differs")
-    curve = _norm(view.run, 5)
+    curve = known_norm(view.run, 5)
     if isinstance(curve, Finding):
         return curve
     middle = float(np.median(curve.y))
@@ -337,7 +337,7 @@ def grad_huge_at_start(view: View, absolute: float = 100.0) -> Finding:
 
     Where huge and usual norms take turns from the start, single batches are huge, and not the network.
     """
-    curve = _norm(view.run, 3)
+    curve = known_norm(view.run, 3)
     if isinstance(curve, Finding):
         return curve
     if situation.planned_share(view.run, curve.series) is not None and curve.index[0] > 0:
@@ -370,7 +370,7 @@ def _troubles(run: Run, loss: Shape) -> list[tuple[int, str]]:
 @probe("grad_norm")
 def grad_spike_before_loss(view: View) -> Finding:
     """A spike of the gradient norm comes one to twenty points before a spike or rise of the loss."""
-    curve = _norm(view.run, 20)
+    curve = known_norm(view.run, 20)
     if isinstance(curve, Finding):
         return curve
     loss = _loss(view.run)

@@ -75,6 +75,21 @@ def missing_values(data: DataSet, view: View, usual: float) -> Finding:
 
 
 @needs_data
+def answers_missing(data: DataSet, view: View, share: float) -> Finding:
+    """The text that a model is to learn to write is empty in `share` of the samples or more."""
+    del view
+    parts = [p for p in data.parts if p.kind in RAW and p.looked]
+    asked = [(p, c) for p, c in columns_of(parts) if c.free_text and is_answer(c.name)]
+    if not asked:
+        return unknown("no column of answers among the data files")
+    found = [(p, c) for p, c in asked if c.missing >= max(1, share * c.entries)]
+    if found:
+        why, count, places = _missing_words(found)
+        return present(why, value=count, threshold=share, where=places)
+    return absent(f"of {', '.join(sorted({c.name for _, c in asked}))} less than {share:.0%} are empty")
+
+
+@needs_data
 def inputs_not_finite(data: DataSet, view: View) -> Finding:
     """NaN or infinite values in arrays; absent only in what the model itself receives (dumped batches)."""
     del view

@@ -40,7 +40,9 @@ def rules_in_effect(run: Run) -> tuple[Rule, ...]:
     return tuple(effective(run.dump_files)[0])
 
 
-_FUSION = re.compile(r"fus(?:ed|ion)", re.IGNORECASE)
+_FUSION = re.compile(r"fus(?:ed|ion)|flash_?att", re.IGNORECASE)
+_KERNELS = re.compile(r"^(?:_?attn_impl\w*|attention_backend)$")  # their values name the kernel
+_FUSED = re.compile(r"flash|fused|fa2", re.IGNORECASE)
 LEAST_SETTINGS = 8  # that two runs share, so that one recipe can be told
 
 
@@ -50,9 +52,9 @@ def _switched(run: Run) -> tuple[dict[str, object], set[str]]:
     on: set[str] = set()
     for setting in run.raw_settings:
         key = setting.key.rsplit(".", 1)[-1]
-        if not _FUSION.search(key):
+        if not (_FUSION.search(key) or _KERNELS.search(key)):
             rest[setting.key] = setting.value
-        elif setting.value is True:
+        elif setting.value is True or (isinstance(setting.value, str) and _FUSED.search(setting.value)):
             on.add(key)
     return rest, on
 

@@ -250,6 +250,7 @@ def _all_at_once(text: str) -> list[dict[str, Any]] | None:
     return rows if len(rows) == others + 1 and {dict}.issuperset(map(type, rows)) else None
 
 
+_OF_ALL = re.compile(r"(\d{1,12})/(\d{1,12})")
 _OF_COCO = re.compile(r"^(?:test_|val_|eval_)?coco_eval(?:uator)?_?bbox$")
 
 
@@ -335,6 +336,7 @@ class LineReader:
             return
         if self._took_settings(row, line):
             return
+        row = self._parted(row)
         if not self.dialect:
             self._recognise(row)
         self._count += 1
@@ -425,6 +427,19 @@ class LineReader:
             self.dialect = "plain"
         if self.dialect in ("mmcv", "mmengine", "detectron2", "llama-factory"):
             self.facts.setdefault("framework", "pytorch")
+
+    def _parted(self, row: dict[str, Any]) -> dict[str, Any]:
+        """`"global_step/max_steps": "5/320"` of ms-swift: a step, and how many are planned."""
+        for key, value in row.items():
+            kept, _, of = key.partition("/")
+            if not (of and isinstance(value, str) and step_kind(kept) is not None):
+                continue
+            if (pair := _OF_ALL.fullmatch(value)) is None:
+                continue
+            if not any(s.key == of for s in self.settings):
+                self.settings.append(Setting(of, float(pair[2]), self.file.path, None, 90))
+            return {kept: int(pair[1]), **{k: v for k, v in row.items() if k != key}}
+        return row
 
     def _planned(self, row: Mapping[str, Any]) -> None:
         total = number(row["total_steps"])

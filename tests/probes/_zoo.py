@@ -1572,4 +1572,17 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "loss-not-finite",
         "grad-norm-not-finite",
     )
+    lifted, norms = noisy(rng, np.full(400, 2.0), 0.004), noisy(rng, np.full(400, 1.0), 0.1)
+    for leap in (120, 260):
+        norms[leap], lifted[leap + 1 :] = 60.0, lifted[leap + 1 :] + 0.8
+    add(
+        "leaps without clipping",
+        run([series("train/loss", lifted), series("grad_norm", norms)], {"max_grad_norm": 0.0}),
+        "loss-leaps-unclipped",
+    )
+    add(
+        "pairs the wrong way round",
+        run([series("train/loss", decay(n, 0.7, 0.3)), series("eval/preference_accuracy", np.full(5, 0.27))]),
+        "pairs-turned",
+    )
     return found

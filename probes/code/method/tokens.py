@@ -116,3 +116,39 @@ def _of_what_occurs(source: Script, listed: ast.expr) -> bool:
         for w in ways
         for n in of(w, ast.SetComp, ast.Call)
     )
+
+
+_TABLE_TRAINED = re.compile(
+    r"embed_tokens|lm_head|\bwte\b|word_embeddings|modules_to_save|trainable_token|get_(?:in|out)put_embeddings"
+)
+_FOR_PADDING = re.compile(r"(?i)pad")
+
+
+def new_rows_frozen(source: Script) -> Finding | None:
+    """Tokens are added and the table is resized, and adapters leave that table as it is: new rows stay noise.
+
+    `modules_to_save`, `trainable_token_indices`, adapters on the table itself, or anything else that touches
+    it by name is taken for a way to train it; tokens for padding alone need no training.
+    """
+    adds = [c for c in _adds(source) if not _only_padding(c)]
+    wrapped = source.named("get_peft_model") or [
+        c for c in source.calls if keyword(c, "peft_config") is not None
+    ]
+    configs = source.named("LoraConfig")
+    if source.loose or not adds or not wrapped or not configs or not _models(source):
+        return None
+    if not source.named(*_GROWS) or not source.named("train", "backward"):
+        return None
+    if _TABLE_TRAINED.search(source.code):
+        return ok(source, configs[0], "the table of the tokens is trained, or filled, by name")
+    return at(
+        source,
+        configs[0],
+        "tokens are added, and the adapters leave the table frozen: the new rows stay as they were drawn"
+        " (modules_to_save, trainable_token_indices)",
+    )
+
+
+def _only_padding(call: ast.Call) -> bool:
+    texts = [n.value for a in call.args for n in of(a, ast.Constant) if isinstance(n.value, str)]
+    return bool(texts) and all(_FOR_PADDING.search(t) for t in texts)

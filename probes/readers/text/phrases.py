@@ -166,7 +166,7 @@ _NOT_FINITE = (
     ),
     _rule(
         "non-finite-value",
-        rf"{_NAN} (?:values? )?(?:in|for|of) (?:the )?{_TENSORS}",
+        rf"{_NAN} (?:values? )?(?:in|for|of) (?:the |local ){{0,2}}{_TENSORS}",
         rf"{_TENSORS} (?:is|are|contains?|has|have|for gradients from .{{0,60}} is) {_NAN}",
         r"The total norm of order .{0,40} is non-finite",
         r"Tensor had (?:NaN|Inf)(?: and (?:NaN|Inf))? values",
@@ -339,6 +339,9 @@ _WARNINGS = (
         r"\b(?:invalid|bad|broken|damaged|corrupt(?:ed)?) (?:\w+ )?"
         r"(?:file|record|shard|sample|image)s?\b.{0,200}\bskipp",
         rf"skipping (?:\S+ ){{0,3}}?(?:corrupt\w*|bad|broken|invalid|empty|unreadable) ?{_SAMPLES}",
+        # "skipping shard /data/00012.tar: ReadError('unexpected end of data')"
+        r"\bskipp(?:ed|ing) (?:shard|tar\w*|archive|sample|record|file)s? \S{3,200}? ?[:(-].{0,40}"
+        r"(?:\w{2,40}Error\b|unexpected end|truncat|corrupt|invalid header|cannot be read)",
         rf"(?:failed|unable) to (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",
         rf"could not (?:load|read|decode|open) (?:\S+ ){{0,2}}?{_SAMPLES}",
         # "[Errno 2] No such file or directory: '/data/17.mp4', skip this sample"
@@ -438,6 +441,19 @@ _WARNINGS = (
     _rule("known-warning", r"Detected mismatch between collectives on ranks", data="ranks-out-of-step"),
     _rule(
         "known-warning",
+        r"\b(?:param\w*|weights?|replica\w*) (?:hash(?:es)?|checksums?) .{0,40}"
+        r"\b(?:not match\w*|mismatch\w*|differ)\b",
+        data="replicas-part",
+    ),
+    _rule(
+        # Megatron-LM computes a step again whose result it does not believe
+        "known-warning",
+        r"\bPossible (?:transient|persistent) error\b",
+        r"\brerun: unexpected result is not reproducible",
+        data="not-repeated",
+    ),
+    _rule(
+        "known-warning",
         r"Mismatch between tokenized prompt and the start of tokenized prompt",
         data="prompt-mismatch",
     ),
@@ -507,7 +523,8 @@ HINT = re.compile(
     rb"|compiled with|exit|return|loaded|loading|transferred|not match|lower than|too old|not compatible"
     rb"|outside|exceeds|>=|labels are|encod|for \d+ images|character|bits? (?:error|aggregate|isolated)"
     rb"|finished|complete|\bdone\b|is over|miscompare|emergency_warn|\|\s*fail\b"
-    rb"|ecc\b|xid|fall|not in model|not installed|not supported|not found|optimi[sz]er",
+    rb"|ecc\b|xid|transient|persistent|reproducible|checksum|hash|fall"
+    rb"|not in model|not installed|not supported|not found|optimi[sz]er",
     re.IGNORECASE,
 )
 # These may stand on a line that holds metrics too; of other kinds such a line only looks like one.

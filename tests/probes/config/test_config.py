@@ -581,6 +581,7 @@ def test_all_symptoms_of_settings_have_three_states_here() -> None:
         "other-tying-than-weights",
         "own-checkpoint-as-new",
         "asked-without-template",
+        "template-unlike-in-use",
         "converted-inputs-unlike",
     }
     missing = {

@@ -20,7 +20,7 @@ from traindoctor.probes.config import (
     surroundings,
     versions,
 )
-from traindoctor.probes.curves import metrics
+from traindoctor.probes.curves import metrics, untrained_start
 from traindoctor.probes.readings import readings
 from traindoctor.probes.registry import probes_of
 
@@ -35,6 +35,7 @@ MODULES = (
     sources,
     versions,
     metrics,
+    untrained_start,
     data_lists,
     old_device,
 )

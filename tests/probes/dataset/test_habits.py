@@ -262,6 +262,20 @@ def test_a_text_that_is_all_there_is_may_not_be_empty(tmp_path: Path) -> None:
     assert reading("data-missing-values", tmp_path / "beside").state is A
 
 
+@pytest.mark.parametrize(
+    ("column", "each", "state"), [("output", 3, P), ("input", 1, A), ("output", 250, A), ("output", 400, A)]
+)
+def test_answers_may_not_be_empty(tmp_path: Path, column: str, each: int, state: State) -> None:
+    """Samples without an answer teach to say nothing; an optional input beside the instruction is usual."""
+    rows = [
+        {"instruction": f"Where is order {i * 13}?", "input": "", "output": f"In depot {i % 17}, since {i}."}
+        for i in range(300)
+    ]
+    rows = [{**row, column: ""} if i % each == 1 else row for i, row in enumerate(rows)]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    assert reading("data-answers-missing", tmp_path).state is state
+
+
 def test_a_column_that_numbers_the_rows_has_no_scale(tmp_path: Path) -> None:
     """Whatever it is called; and rows that repeat repeat without it."""
     rows = table(400)
