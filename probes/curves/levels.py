@@ -90,6 +90,16 @@ def zero_without_right_answers(run: Run, curve: Shape, share: float = 0.9, right
     return present(words, step=curve.step(0), **seen, where=see(curve, 0)["where"])
 
 
+_OF_CLASSES = 13.0  # nats: as much as a guess among 400,000 classes or words loses
+SOLVED = 0.95  # of a score between 0 and 1 on held-out data
+
+
+def _names_classes(run: Run) -> bool:
+    """Whether settings or metrics say that it is a loss among classes."""
+    named = situation.text(run, "loss_function")
+    return situation.classes(run) is not None or any(w in named for w in _AMONG_CLASSES)
+
+
 @on_loss()
 def near_zero(run: Run, curve: Shape, level: float = 0.01) -> Finding:
     """The last part of the run lies below `level` and far below the start."""
@@ -106,8 +116,12 @@ def near_zero(run: Run, curve: Shape, level: float = 0.01) -> Finding:
         return unknown(f"{words}: exactly zero from the start, which is another thing")
     if curve.end.value == 0 and stats.quantum(curve.y) == 0:
         return unknown(f"{words}: exactly zero, which is another thing")
-    if small and not situation.metric(run, "train") and curve.start.value < 10 * level:
-        return unknown(f"{words}: without a metric its scale is not known")
+    if small and not situation.metric(run, "train"):
+        if curve.start.value < 10 * level or (curve.start.value > _OF_CLASSES and not _names_classes(run)):
+            return unknown(f"{words}: without a metric its scale is not known")
+    scored = situation.metric(run, "eval", situation.FRACTIONS)
+    if small and scored is not None and situation.reached(scored) >= SOLVED:
+        return unknown(f"{words}, and {scored.name} at {situation.reached(scored):.3g}: the task is solved")
     held = run.series.get("eval/loss")
     if small and held is not None and len(held) and situation.reached(held) < max(level, 3 * curve.end.value):
         return unknown(f"{words}, and eval/loss at {situation.reached(held):.3g}: the task is solved")

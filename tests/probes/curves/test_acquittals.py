@@ -76,3 +76,24 @@ def test_strong_regularisation_that_holds_nothing_back(right: float | None, expe
     more = {} if right is None else {"train_accuracy": [right] * 8}
 
     assert state("settings", "regularization-large", {"weight_decay": 1.0}, **more) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "more", "settings", "expected"),
+    [
+        (2.3, {}, {}, "present"),
+        (68.0, {}, {}, "unknown"),  # of whatever scale
+        (68.0, {}, {"num_classes": 10}, "present"),
+        (
+            2.3,
+            {"eval_accuracy": 0.99 - 0.5 * np.exp(-np.arange(60) / 4)},
+            {},
+            "unknown",
+        ),  # the task is solved
+        (2.3, {"eval_accuracy": np.linspace(0.5, 0.7, 60)}, {}, "present"),
+    ],
+)
+def test_next_to_no_training_loss(start: float, more: Any, settings: Any, expected: str) -> None:
+    loss = start * np.exp(-np.arange(60) / 4)
+
+    assert state("loss", "train-loss-near-zero", settings, train_loss=loss, **more) == expected
