@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -90,6 +91,27 @@ def probe(*needs: str) -> Callable[[F], F]:
     return mark
 
 
+def unframed(function: F) -> F:
+    """Mark a probe of scripts that judges programs without a framework, too: of NumPy, of scikit-learn.
+
+    For what such programs have in common with the others: how data are made, split, ordered and scored. Their
+    models and steps are written in another way than the other checks know.
+    """
+    function.__dict__["unframed"] = True
+    return function
+
+
+@lru_cache(maxsize=4)
+def _unframed(view: View) -> View:
+    """The view with programs that train without a framework; of a benchmark as well."""
+    other = view.benchmark
+    return replace(
+        view,
+        run=replace(view.run, unframed=True),
+        benchmark=None if other is None else replace(other, unframed=True),
+    )
+
+
 def probes_of(*modules: ModuleType) -> dict[str, ProbeFunction]:
     """Return the probes of these modules, as "module.function", or "package.function" for those of a package.
 
@@ -133,6 +155,8 @@ def read(view: View, symptom: Symptom, probes: Mapping[str, ProbeFunction]) -> R
         if not any(_has(view, n) for n in need.split("|")):
             return Reading(symptom.id, State.UNKNOWN, _missing(view, need))
     try:
+        if "unframed" in function.__dict__ and view.run.scripts:
+            view = _unframed(view)
         with np.errstate(all="ignore"):  # numbers of strangers overflow: nothing to print a warning about
             finding = function(view, **symptom.params)
     except Exception as error:

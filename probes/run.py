@@ -207,6 +207,7 @@ class Run:
     fact_files: Mapping[str, str] = field(default_factory=dict)  # fact -> path of the file that says it
     beside: tuple[Run, ...] = ()  # runs in the same directory whose names say that they are its benchmark
     unfused: Run | None = None  # the run in the same directory whose name says that fusion was off
+    unframed: bool = False  # its scripts are judged also where they train without a framework
 
     def events_of(self, *kinds: EventKind) -> tuple[Event, ...]:
         """Return the events of these kinds, in order."""

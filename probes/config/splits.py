@@ -8,7 +8,7 @@ from itertools import product
 
 from ...engine.model import Place, Scalar
 from ..code.shared.roles import split_of, trains
-from ..registry import NO_SCRIPT, Finding, View, absent, any_of, present, probe, unknown
+from ..registry import NO_SCRIPT, Finding, View, absent, any_of, present, probe, unframed, unknown
 from ..run import Setting
 from ..settings import number, parts_of, same
 
@@ -22,6 +22,7 @@ _STEPS = re.compile(r"(?i)pipeline|transform")
 
 
 @probe()
+@unframed
 def splits_differ(view: View) -> Finding:
     """Scripts or configuration process the inputs of training and of held-out data differently."""
     if not view.run.scripts:

@@ -70,6 +70,56 @@ def _programs(files: tuple[tuple[str, str], ...], given: str) -> tuple[Script, .
     return tuple(found)
 
 
+_WITHOUT = frozenset(("numpy", "sklearn", "xgboost", "lightgbm", "catboost", "cupy", "autograd"))
+_STEPS = frozenset(("step", "update", "backward", "train_step", "backprop"))
+
+
+def unframed_programs(texts: Mapping[str, str]) -> tuple[Script, ...]:
+    """The programs among these files that train without a framework: weights of NumPy, or scikit-learn's fit.
+
+    As for `programs`; of a folder in which any file uses a framework there are none.
+    """
+    return _unframed(tuple(sorted(texts.items())), next(iter(texts), ""))
+
+
+@lru_cache(maxsize=8)
+def _unframed(files: tuple[tuple[str, str], ...], given: str) -> tuple[Script, ...]:
+    texts, brought = dict(files), {}
+    for path, text in files:
+        try:
+            brought[path] = imports(text)
+        except ValueError:
+            continue
+    every = [one for found in brought.values() for one in found]
+    if frameworks_among(every) or not any(one.module.split(".")[0] in _WITHOUT for one in every):
+        return ()
+    linked = {path: _needed(path, found, brought) for path, found in brought.items()}
+    needs = {path: found for path, (found, _) in linked.items()}
+    found = []
+    for entry in _entries(needs, given):
+        parts = _in_order(entry, needs)
+        if sum(len(texts[p]) for p in parts) <= MAX_PROGRAM:
+            program = _joined(parts, texts)
+            if _learns(program):
+                loose = program.loose or any(linked[p][1] for p in parts)
+                found.append(replace(program, loose=loose, among=len(parts), entry=entry))
+    return tuple(found)
+
+
+def _learns(program: Script) -> bool:
+    """Whether a program without a framework trains: it fits, or takes something off its weights in a loop."""
+    names = {c.func.attr for c in program.of(ast.Call) if isinstance(c.func, ast.Attribute)}
+    if names & {"predict", "predict_proba", "partial_fit"} and names & {"fit", "partial_fit", "train"}:
+        return True
+    moved = any(isinstance(n.op, ast.Sub | ast.Add) and _scaled(n.value) for n in program.of(ast.AugAssign))
+    return bool(program.of(ast.For, ast.While)) and (moved or len(names & _STEPS) > 1)
+
+
+def _scaled(node: ast.expr) -> bool:
+    """Whether a product is taken off or added: `w -= lr * g`."""
+    return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult | ast.MatMult) for n in walk(node))
+
+
 def settings(texts: Mapping[str, str], found: Iterable[Setting]) -> tuple[Setting, ...]:
     """What the scripts fix: as found file by file, but programs of several files read as a whole.
 

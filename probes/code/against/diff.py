@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from ....engine.model import Place
 from ...readers._tree import unparse
-from ...registry import NO_SCRIPT, Finding, View, absent, present, probe, unknown
+from ...registry import NO_SCRIPT, Finding, View, absent, present, probe, unframed, unknown
 from ...script_diff.edits import likeness_of
 from ...scripts.syntax import Script
 from ..shared.checks import scripts
@@ -44,6 +44,7 @@ def _frameworks(source: Script) -> set[str]:
 
 
 @probe("benchmark")
+@unframed
 def other_program(view: View, *, same: float, least: int) -> Finding:
     """The benchmark's script is another program: few statements in common, in the same framework.
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from ....engine.model import Place
 from ...by_role.compare import in_effect, same_course, told
 from ...by_role.side import Side, Told
-from ...registry import NO_SCRIPT, Finding, View, absent, present, probe, unknown
+from ...registry import NO_SCRIPT, Finding, View, absent, present, probe, unframed, unknown
 from ...run import Run
 from ...script_diff.edit import Edit, LeftOut
 from ...script_diff.edits import edits, left_out, likeness_of
@@ -298,6 +298,7 @@ _APART = ("constant", "argument-added", "argument-removed")  # a line may hold s
 
 
 @probe("benchmark")
+@unframed
 def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False) -> Finding:
     """Edits of one kind of rules/porting/edits.yaml between the benchmark's script and the run's.
 
@@ -341,6 +342,7 @@ def _by_role(differ: Sequence[Told]) -> Finding:
 
 
 @probe("benchmark")
+@unframed
 def unsorted(view: View, *, roles: Sequence[str], few: int) -> Finding:
     """Edits of one part of training that are of no known kind; of many edits, all of that part.
 

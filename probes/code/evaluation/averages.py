@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import argument, keyword, last_name, receiver
-from ...registry import Finding, View, any_of, probe
+from ...registry import Finding, View, any_of, probe, unframed
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
@@ -26,6 +26,7 @@ from .roots import mean_of_roots
 
 
 @probe()
+@unframed
 def metric_wrong(view: View) -> Finding:
     """The evaluation looks for classes along the batch or for the least likely one, or averages wrongly."""
     looks = either(asked_with_answers, compared_with_itself)

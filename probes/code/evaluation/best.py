@@ -9,7 +9,7 @@ from functools import partial
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name, receiver
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
@@ -49,6 +49,7 @@ from .watched import HIGHER, better_when_higher, mode_reversed
 
 
 @probe()
+@unframed
 def best_is_chosen_wrongly(view: View) -> Finding:
     """The checkpoint that is kept as the best one is the worst, the latest, or changes after it was kept."""
     return first(

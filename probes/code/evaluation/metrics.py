@@ -10,7 +10,7 @@ from ...by_hand.inverses import turned_back_otherwise
 from ...by_hand.promises import first_broken
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.learning import taken, takes_gradients
@@ -99,6 +99,7 @@ Loops = (ast.For, ast.AsyncFor, ast.While)
 
 
 @probe()
+@unframed
 def metric_miscounts(view: View) -> Finding:
     """Counts of a metric are wrong whatever the model does."""
     return first(

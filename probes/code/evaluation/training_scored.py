@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...rehearsal.judges import shows, unless_apart
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
@@ -31,6 +31,7 @@ from .loops_scored import scores_loop_of_training
 
 
 @probe()
+@unframed
 def evaluates_training_data(view: View) -> Finding:
     """What has the name of an evaluation is the whole of the training data."""
     return first(

@@ -10,7 +10,7 @@ from functools import partial
 from ...by_hand.inverses import classes_apart, words_apart
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..evaluation.keras_fit import weights_by_rank
@@ -32,6 +32,7 @@ from .table_sizes import fewer_rows_than_words, padding_is_a_word, table_too_sma
 
 
 @probe()
+@unframed
 def classes_numbered_apart(view: View) -> Finding:
     """Class numbers follow the order of a set or a hash, or are given out for each split by itself."""
     return first(

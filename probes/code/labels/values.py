@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..samples.batch_apart import inputs_moved_alone
@@ -26,6 +26,7 @@ from .swapped import field_moved, swapped
 
 
 @probe()
+@unframed
 def labels_permuted_alone(view: View) -> Finding:
     """`y = y[randperm]` where no other array is indexed by the same permutation, `y = roll(y, 1, 0)`."""
     return first(
@@ -183,6 +184,7 @@ def _order_is_kept(source: Script, node: ast.Assign) -> bool:
 
 
 @probe()
+@unframed
 def labels_overwritten(view: View) -> Finding:
     """Labels of some samples are replaced by random ones or by one class, or changed for a random share.
 

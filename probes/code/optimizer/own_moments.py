@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name, receiver
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
 from ..shared.nodes import factors
@@ -22,6 +22,7 @@ _STATEMENTS = (ast.Assign, ast.AugAssign, ast.Expr)
 
 
 @probe()
+@unframed
 def moments_miscomputed(view: View) -> Finding:
     """An optimizer of the script's own divides by the mean of squares itself, or mixes its two decay rates.
 

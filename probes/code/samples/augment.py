@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import argument, keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...rehearsal.judges import shows
 from ...scripts.branches import never_together
 from ...scripts.flow import flow
@@ -33,6 +33,7 @@ from .twin_pictures import labels_scaled_by_chance, mirrored_on_another_axis, on
 
 
 @probe()
+@unframed
 def sample_torn_apart(view: View) -> Finding:
     """What belongs together in a sample is moved, mixed, paired or stored apart."""
     return first(

@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import argument, keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.nodes import assigned
@@ -19,6 +19,7 @@ from .spoiled import classes_left_out, noise_above
 
 
 @probe()
+@unframed
 def drops_training_samples(view: View) -> Finding:
     """Training samples are left out by their label or by a slice, and evaluation samples are not."""
     return first(view, _drops, "the scripts do not select training samples")

@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first
@@ -27,6 +27,7 @@ _FAR = 1000.0  # no pixel, standardised value or class is so large
 
 
 @probe()
+@unframed
 def extremes_written(view: View, *, factor: float) -> Finding:
     """A few samples are made at least `factor` times as large as they are: by a stride, by chance, by a draw.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ....engine.model import State
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, argument, keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...rehearsal.judges import shows
 from ...scripts.branches import never_together
 from ...scripts.flow import flow, returns
@@ -56,6 +56,7 @@ def loader_keeps_order(view: View) -> Finding:
 
 
 @probe()
+@unframed
 def order_is_fixed(view: View) -> Finding:
     """Training samples come in the same order, or in the same batches, however it was meant.
 

@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..evaluation.watched import stops_while_improving
@@ -22,6 +22,7 @@ _JOINS = ("concat", "concatenate", "append", "cat", "vstack", "ConcatDataset", "
 
 
 @probe()
+@unframed
 def training_data_cut(view: View, *, few: int, batches: int) -> Finding:
     """Training reads a fixed, small number of samples, as one does to try a script out.
 

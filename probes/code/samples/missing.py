@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, is_evaluation, ok
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, inputs, targets
@@ -49,6 +49,7 @@ _DEALT_WITH = (
 
 
 @probe()
+@unframed
 def statistics_skip_missing(view: View) -> Finding:
     """Statistics pass over NaN (`np.nanmean`), so somebody knew of it, and nothing removes it from the data.
 
@@ -79,6 +80,7 @@ def _no_data(source: Script, node: ast.AST, name: str) -> bool:
 
 
 @probe()
+@unframed
 def nan_written(view: View) -> Finding:
     """NaN or infinity is written into some of the inputs or targets, and nothing deals with it.
 
@@ -212,6 +214,7 @@ def _reads_unguarded(source: Script) -> Finding | None:
 
 
 @probe()
+@unframed
 def fill_values_unused(view: View) -> Finding:
     """Values to fill gaps with are computed (`self.fill = table.median()`), and nobody reads them."""
     return first(view, _fill_unused, "the scripts compute no fill values")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name, receiver
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...scripts.flow import flow
 from ...scripts.learning import taken, takes_gradients
 from ...scripts.syntax import Script
@@ -32,6 +32,7 @@ _DRAWS = ("choice", "choices", "randint", "integers", "sample", "randrange", "mu
 
 
 @probe()
+@unframed
 def no_shuffling(view: View) -> Finding:
     """A loop over slices of the data, and nothing in the script that puts them into another order.
 
@@ -173,6 +174,7 @@ def _is_true(node: ast.expr | None) -> bool:
 
 
 @probe()
+@unframed
 def sorts_training_data(view: View) -> Finding:
     """Training samples are put into the order of their labels, and nothing shuffles them afterwards."""
     return first(view, _sorts, "the scripts do not order samples")

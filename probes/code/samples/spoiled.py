@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name, receiver
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...scripts.learning import taken
 from ...scripts.syntax import Loop, Script
 from ..shared.checks import at, first, ok
@@ -23,6 +23,7 @@ _FILLS = (
 
 
 @probe()
+@unframed
 def inputs_overwritten(view: View) -> Finding:
     """The inputs of a batch are thrown away before the model is called: only their shape is used.
 

@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name, receiver
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -27,6 +27,7 @@ from .ranges import number_written
 
 
 @probe()
+@unframed
 def scaled_apart(view: View) -> Finding:
     """Inputs are scaled for one split alone, or held-out data by statistics of their own."""
     return figures_worked_out_anew(scripts(view.run)) or first(

@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import unparse
 from ...readers.script import last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
@@ -25,6 +25,7 @@ _CENTRE = re.compile(r"(?i)(?:^|_)(?:mean|mu|avg)(?:_|$)")
 
 
 @probe()
+@unframed
 def scaling_unused(view: View) -> Finding:
     """Mean and deviation of the inputs, or a scaling function, are there, and none of it is used."""
     return first(
@@ -125,6 +126,7 @@ _ROWS = re.compile(
 
 
 @probe()
+@unframed
 def one_scale_for_columns(view: View) -> Finding:
     """One mean and one deviation of a whole table scale its columns, which stand for different things."""
     look = either(shows("one-scale"), one_figure_for_columns)
@@ -132,6 +134,7 @@ def one_scale_for_columns(view: View) -> Finding:
 
 
 @probe()
+@unframed
 def scaled_by_row(view: View) -> Finding:
     """A table's rows are standardised one by one, over columns that stand for different things.
 

@@ -19,7 +19,7 @@ from ...registry import NO_SCRIPT, Finding, View, absent, present, unknown
 from ...run import Run
 from ...scripts.flow import flow
 from ...scripts.learning import taken
-from ...scripts.project import programs
+from ...scripts.project import programs, unframed_programs
 from ...scripts.syntax import Function, Script
 from ...scripts.untaped import untaped_in
 from .nodes import is_false
@@ -31,7 +31,7 @@ Check = Callable[[Script], Finding | None]
 
 def scripts(run: Run) -> tuple[Script, ...]:
     """The parsed scripts of a run, each with the modules of its project that it imports."""
-    return programs(run.scripts)
+    return programs(run.scripts) or (unframed_programs(run.scripts) if run.unframed else ())
 
 
 @lru_cache(maxsize=16)

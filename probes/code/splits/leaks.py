@@ -12,7 +12,7 @@ import numpy as np
 from ...by_hand.parts import parts_that_meet, targets_inside_windows
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name, receiver
-from ...registry import Finding, View, any_of, probe, unknown
+from ...registry import Finding, View, any_of, probe, unframed, unknown
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -70,6 +70,7 @@ from .windows_torn import overlapping_windows_divided
 
 
 @probe()
+@unframed
 def training_sees_evaluation(view: View) -> Finding:
     """Held-out samples are trained on, are learned from, choose the model, or the target is an input."""
     return any_of(
@@ -87,6 +88,7 @@ def training_sees_evaluation(view: View) -> Finding:
 
 
 @probe()
+@unframed
 def fitted_and_learnt(view: View) -> Finding:
     """Figures of held-out samples make an evaluation a little better, and never one that stands still."""
     held = view.run.series.get("eval/loss")
@@ -95,12 +97,14 @@ def fitted_and_learnt(view: View) -> Finding:
 
 
 @probe()
+@unframed
 def rows_shared(view: View) -> Finding:
     """Rows that a network learnt from are among those that a figure of held-out data is taken of."""
     return first(view, shows("scored-rows-taught"), "nothing is known of the rows that are scored")
 
 
 @probe()
+@unframed
 def held_out_in_training(view: View) -> Finding:
     """Samples that are evaluated on are part of the training data.
 
@@ -402,6 +406,7 @@ def _evaluated(source: Script, text: str) -> bool:
 
 
 @probe()
+@unframed
 def fitted_on_all(view: View) -> Finding:
     """Scales, fill values or components are learned from the samples of both splits."""
     return first(view, _fitted_on_all, "the scripts fit no transform of the inputs")
@@ -486,6 +491,7 @@ def _split_up(source: Script) -> set[str]:
 
 
 @probe()
+@unframed
 def selected_on_test(view: View) -> Finding:
     """The best model is chosen, or training stopped, by the data that the final score is reported on."""
     return first(
@@ -527,6 +533,7 @@ def _has_another(source: Script) -> bool:
 
 
 @probe()
+@unframed
 def all_columns_are_inputs(view: View) -> Finding:
     """All numeric columns of a table become inputs, or a list of columns, and the target is one of them."""
     return first(

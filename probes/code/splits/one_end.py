@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ...readers._tree import of, unparse
 from ...readers.script import argument, keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -33,6 +33,7 @@ _DEEP = 6
 
 
 @probe()
+@unframed
 def held_out_end(view: View) -> Finding:
     """Held-out samples are one end of a ranking, of groups or classes made in order, or beyond a threshold.
 

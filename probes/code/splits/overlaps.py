@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...scripts.syntax import Script
 from ..shared.checks import at, first
 from ..shared.sides import HELD_OUT, OF_TRAINING, either
 
 
 @probe()
+@unframed
 def overlap(view: View) -> Finding:
     """Parts of the data overlap, or an input holds what is to be predicted from it."""
     return first(view, either(*_OVERLAPS), "the scripts divide no data by slices or conditions")

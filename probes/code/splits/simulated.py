@@ -15,7 +15,7 @@ from math import isnan, nan
 
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ...side_chains.apart import OTHER_DATA
@@ -69,6 +69,7 @@ class Drawn:
 
 
 @probe()
+@unframed
 def drawn_apart(view: View) -> Finding:
     """Held-out samples are drawn with another setting than training samples: another shift or scale."""
 
@@ -89,6 +90,7 @@ def drawn_apart(view: View) -> Finding:
 
 
 @probe()
+@unframed
 def held_out_shifted(view: View) -> Finding:
     """Held-out inputs are changed by figures that no unit or range has, and training inputs are not."""
 

@@ -7,7 +7,7 @@ import re
 
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
 from ..shared.sides import given, part
@@ -20,6 +20,7 @@ _GROUPS = re.compile(r"(?i)(?:^|_)(?:id|ids|user|patient|group|session|subject|s
 
 
 @probe()
+@unframed
 def split_by_order(view: View) -> Finding:
     """Data are sorted by a property, and cut by position into training and held-out data.
 
