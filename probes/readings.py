@@ -69,6 +69,7 @@ MODULES = (
     "code.loss.terms",
     "code.loss.unsafe",
     "code.method.slipped",
+    "code.method.tokens",
     "code.mindspore.in_graph",
     "code.mode.layers",
     "code.mode.loops",

@@ -104,3 +104,42 @@ def _is_on(setting: Setting | None) -> bool:
 
 def _said(setting: Setting | None) -> str:
     return "left out" if setting is None else str(setting.value)
+
+
+# What the sum of gradients over replicas and micro batches is kept in
+_FINE = frozenset(("accumulate_allreduce_grads_in_fp32", "grad_reduce_in_fp32", "fp32_allreduce"))
+_COARSE = frozenset(("grad_reduce_in_bf16", "fp16_allreduce", "bf16_allreduce"))
+_FORMATS = frozenset(
+    (
+        *("communication_data_type", "grad_accum_dtype", "mixed_precision_reduce"),
+        *("reduce_dtype", "grad_reduce_dtype"),
+    )
+)
+
+
+@probe("benchmark")
+def gradients_summed_coarsely(view: View) -> Finding:
+    """Gradients are summed over replicas or micro batches in half precision, and in fp32 in the benchmark."""
+    if view.benchmark is None:
+        return unknown("needs a benchmark run (--benchmark)")
+    mine, theirs = _summed(view.run), _summed(view.benchmark)
+    if mine is None or theirs is None:
+        return unknown("not recorded on both sides: the format in which gradients are summed")
+    words = f"{mine[1].key} = {mine[1].value}, in the benchmark {theirs[1].key} = {theirs[1].value}"
+    where = tuple(Place(s.file, s.line, side=side) for (_, s), side in ((mine, "run"), (theirs, "benchmark")))
+    if mine[0] and not theirs[0]:
+        return present(words, value=str(mine[1].value), threshold=str(theirs[1].value), where=where)
+    return absent(words, where=where)
+
+
+def _summed(run: Run) -> tuple[bool, Setting] | None:
+    """Whether gradients are summed in half precision, and the setting that says so."""
+    for setting in sorted(run.raw_settings, key=lambda s: -s.trust):
+        key, value = names.last_part(setting.key), str(setting.value).lower()
+        if key in _FINE and isinstance(setting.value, bool):
+            return not setting.value, setting
+        if key in _COARSE and isinstance(setting.value, bool) and setting.value:
+            return True, setting
+        if key in _FORMATS and ("32" in value or "16" in value):
+            return "16" in value, setting
+    return None

@@ -36,7 +36,6 @@ from .loss.rounded import output_without_gradient
 from .loss.scored_unlike import loss_unlike_evaluation
 from .loss.soft_targets import soft_target_slipped
 from .loss.terms import term_taken_off
-from .method.tokens import new_rows_frozen
 from .mindspore.steps import length_of_all_ranks
 from .mode import while_evaluating
 from .mode.layers import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
@@ -245,7 +244,6 @@ _UNTRAINED = (
     network_without_optimizer,
     new_state_dropped,
     adapters_for_inference,
-    new_rows_frozen,
 )
 
 

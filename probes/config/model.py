@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Iterable
 
+import numpy as np
+
 from ...engine.model import Place
 from .. import settings as names
 from ..events import goes_on
@@ -250,6 +252,37 @@ def moments_not_loaded(view: View) -> Finding:
     return present(
         f"the run goes on at step {step:g} with {told[0].key}: its moments begin anew", step=step, where=where
     )
+
+
+@probe()
+def data_place_not_restored(view: View) -> Finding:
+    """A run goes on within an epoch and begins its data anew (`ignore_data_skip` of transformers)."""
+    told = [s for s in view.run.raw_settings if names.parts_of(s.key)[-1:] == ["ignore_data_skip"]]
+    if not told:
+        return unknown("no settings tell whether samples that were seen are skipped at a restart")
+    where = (Place(told[0].file, told[0].line),)
+    if told[0].value is not True:
+        return absent("samples that were seen are skipped at a restart", where=where)
+    for event in goes_on(view.run):
+        step = event.step or event.value or 0.0
+        epoch = _epoch_at(view.run, step)
+        if step > 0 and epoch is not None and 0.02 < epoch % 1.0 < 0.98:
+            return present(
+                f"the run goes on at step {step:g}, after {epoch:.2f} epochs, with {told[0].key}: the epoch"
+                " begins anew with samples that were seen",
+                step=step,
+                where=where,
+            )
+    return unknown(f"{told[0].key} is set; nothing says that the run goes on within an epoch")
+
+
+def _epoch_at(run: Run, step: float) -> float | None:
+    loss = run.series.get("train/loss")
+    if loss is None or loss.epochs is None or not len(loss):
+        return None
+    at = int(np.argmin(np.abs(loss.steps - step)))
+    counted = float(loss.steps[at])
+    return float(loss.epochs[at]) * step / counted if counted > 0 else None
 
 
 def _from_elsewhere(run: Run) -> bool:

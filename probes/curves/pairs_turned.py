@@ -1,4 +1,4 @@
-"""A model that ranks pairs, and ranks those of the evaluation the wrong way round."""
+"""A model of rewards, and pairs of the evaluation that it ranks the wrong way round."""
 
 from __future__ import annotations
 
@@ -44,10 +44,7 @@ def pairs_turned(view: View, low: float = 0.35, learned: float = 0.1) -> Finding
 
 
 def _pairs(run: Run) -> Series | None:
-    """Accuracy on pairs: of preferences, or of a model with one output that has an accuracy at all."""
-    told = run.series.get("eval/preference_accuracy")
-    if told is not None:
-        return told
+    """Accuracy on pairs: a model of one output that has one (policies: preferences_reversed)."""
     built = [s for s in run.raw_settings if s.key.rpartition(".")[2] in ("architectures", "architecture")]
     scores = any("SequenceClassification" in str(s.value) for s in built)
     outputs = {s.key for s in run.raw_settings if s.key.startswith("id2label.")}

@@ -65,6 +65,19 @@ def _gone(run: Run, within: float, left: float) -> tuple[int, str] | None:
 
 
 @probe(CURVE)
+def lr_gone(view: View, within: float = 0.5) -> Finding:
+    """Nothing is left of the learning rate after `within` of the run: the rest of the steps train nothing."""
+    lr = curve(view.run)
+    if lr is None or len(lr.values) < 8:
+        return unknown("fewer than 8 points of the learning rate are logged")
+    gone = vanishes(view.run, within)
+    if gone is None:
+        return absent("something is left of the learning rate", value=float(lr.values[-1]), series=(CURVE,))
+    at, words = gone
+    return present(words, value=float(lr.values[at]), **seen_at(lr, at, step=float(lr.steps[at])))
+
+
+@probe(CURVE)
 def lr_decays_early(view: View, within: float, level: float, points: int = 8) -> Finding:
     """The learning rate falls to its floor in the first `within` of the run and stays there.
 

@@ -97,3 +97,11 @@ def pretrained_starts_untrained(view: View, tolerance: float = 0.1) -> Finding:
     if first >= (1 - tolerance) * level:
         return present(words, step=float(series.steps[0]), where=where, series=("train/loss",), **seen)
     return absent(words, series=("train/loss",), **seen)
+
+
+@probe("train/loss")
+def head_untrained(view: View, tolerance: float = 0.1) -> Finding:
+    """The log names the output layer of a language model as new, and the first loss is that of a guess."""
+    if _head_drawn_anew(view.run) is None:
+        return unknown("no log says that the output layer of a language model is new")
+    return pretrained_starts_untrained(view, tolerance=tolerance)

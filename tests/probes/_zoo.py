@@ -1582,7 +1582,21 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
     )
     add(
         "pairs the wrong way round",
-        run([series("train/loss", decay(n, 0.7, 0.3)), series("eval/preference_accuracy", np.full(5, 0.27))]),
+        run(
+            [series("train/loss", decay(n, 0.7, 0.3)), series("eval/accuracy", np.full(5, 0.27))],
+            {"architectures": "LlamaForSequenceClassification", "num_labels": 1},
+        ),
         "pairs-turned",
+    )
+    anew = "Some weights of GPT2LMHeadModel were not initialized from a and are new: ['lm_head.weight']"
+    add(
+        "output layer drawn anew",
+        run(
+            [series("train/loss", decay(n, 10.4, 6.0), steps(n, 1))],
+            {"vocab_size": 32000},
+            events=[Event("weights-newly-initialized", "log.txt", 3, text=anew)],
+        ),
+        "language-head-untrained",
+        "fine-tuning-starts-high",
     )
     return found

@@ -217,10 +217,10 @@ SCORES = {"architectures": "Qwen2ForSequenceClassification", "num_labels": 1}
 @pytest.mark.parametrize(
     ("name", "settings", "held", "state"),
     [
-        ("eval/preference_accuracy", {}, (0.45, 0.3, 0.27), State.PRESENT),
+        ("eval/preference_accuracy", {}, (0.45, 0.3, 0.27), State.UNKNOWN),  # preferences-reversed tells
         ("eval/accuracy", SCORES, (0.4, 0.3, 0.3), State.PRESENT),
-        ("eval/preference_accuracy", {}, (0.5, 0.61, 0.66), State.ABSENT),
-        ("eval/preference_accuracy", {}, (0.45, 0.41, 0.4), State.ABSENT),
+        ("eval/accuracy", SCORES, (0.5, 0.61, 0.66), State.ABSENT),
+        ("eval/accuracy", SCORES, (0.45, 0.41, 0.4), State.ABSENT),
         ("eval/accuracy", {"num_labels": 3}, (0.2, 0.2, 0.2), State.UNKNOWN),
     ],
 )  # fmt: skip
@@ -302,4 +302,75 @@ Trainer(model, TrainingArguments("out"), train_dataset=rows).train()
 def test_rows_of_new_tokens(old: str, new: str, found: bool) -> None:
     """Adapters leave the table of tokens as it is, unless it is named."""
     text = ADDED.replace(old, new) if old else ADDED
-    assert (of_script("script-part-not-trained", text) == "present") is found
+    assert (of_script("script-new-tokens-untrained", text) == "present") is found
+
+
+@pytest.mark.parametrize(
+    ("values", "state"),
+    [
+        (np.r_[np.linspace(1e-4, 0, 20), np.zeros(60)], State.PRESENT),
+        (np.linspace(1e-4, 0, 80), State.ABSENT),
+        (np.r_[np.linspace(1e-4, 1e-5, 20), np.full(60, 1e-5)], State.ABSENT),
+        (np.r_[np.linspace(1e-4, 0, 60), np.zeros(20)], State.ABSENT),
+    ],
+)
+def test_rate_that_is_gone(values: np.ndarray, state: State) -> None:
+    """A schedule that is over leaves the rest of the steps without learning."""
+    made = run([series("train/loss", np.linspace(2, 1, 80)), series("learning_rate", values)])
+    assert reading("learning_rate", "lr-gone", made).state is state
+
+
+@pytest.mark.parametrize(
+    ("symptom", "text", "first", "state"),
+    [
+        ("language-head-untrained", HEAD, 11.4, State.PRESENT),
+        ("language-head-untrained", HEAD, 2.1, State.ABSENT),
+        ("language-head-untrained", HEAD.replace("CausalLM", "QuestionAnswering"), 11.4, State.UNKNOWN),
+    ],
+)
+def test_new_output_layer(symptom: str, text: str, first: float, state: State) -> None:
+    """Only a language model's output layer may not be new."""
+    made = run(
+        [series("train/loss", np.linspace(first, first - 1, 30))],
+        {"vocab_size": 151936},
+        [Event("weights-newly-initialized", "log.txt", 1, text=text)],
+    )
+    assert reading("metrics", symptom, made).state is state
+
+
+@pytest.mark.parametrize(
+    ("skip", "step", "state"),
+    [(True, 150.0, "present"), (True, 200.0, "unknown"), (False, 150.0, "absent"), (True, None, "unknown")],
+)
+def test_place_in_the_data(tmp_path: Path, skip: bool, step: float | None, state: str) -> None:
+    """At an epoch's end nothing is to be skipped."""
+    rows = [
+        {"step": i, "epoch": i / 100, "loss": 2 - i / 1000, "learning_rate": 1e-5} for i in range(10, 310, 10)
+    ]
+    hist = {"global_step": 300, "max_steps": 300, "is_world_process_zero": True, "num_train_epochs": 3}
+    files = {
+        "trainer_state.json": json.dumps({**hist, "log_history": rows}),
+        "args.json": json.dumps({"ignore_data_skip": skip, "learning_rate": 1e-5, "num_train_epochs": 3}),
+        "train.log": f"  Continuing training from global step {step:g}\n" if step else "Epoch 1\n",
+    }
+    assert told(tmp_path, "data-place-not-restored", files) == state
+
+
+FINE = {"accumulate_allreduce_grads_in_fp32": True}
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "state"),
+    [
+        ({"grad_reduce_in_bf16": True}, FINE, "present"),
+        ({"communication_data_type": "bf16"}, {"communication_data_type": "fp32"}, "present"),
+        (FINE, FINE, "absent"),
+        (FINE, {"grad_reduce_in_bf16": True}, "absent"),
+        ({"grad_reduce_in_bf16": True}, {}, "unknown"),
+    ],
+)  # fmt: skip
+def test_format_of_summed_gradients(
+    tmp_path: Path, mine: dict[str, object], theirs: dict[str, object], state: str
+) -> None:
+    """Sums in half precision where the benchmark sums in fp32."""
+    assert told(tmp_path, "gradients-summed-coarsely", _tuned(**mine), _tuned(**theirs)) == state

@@ -7,10 +7,10 @@ import re
 
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
-from ...registry import Finding
+from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.checks import at, ok
+from ..shared.checks import at, first, ok
 
 _GROWS = (
     "resize_token_embeddings",
@@ -124,7 +124,13 @@ _TABLE_TRAINED = re.compile(
 _FOR_PADDING = re.compile(r"(?i)pad")
 
 
-def new_rows_frozen(source: Script) -> Finding | None:
+@probe()
+def new_tokens_untrained(view: View) -> Finding:
+    """Tokens that are added get rows in the table of a pretrained model, and no training reaches these."""
+    return first(view, _new_rows_frozen, "the scripts add no tokens to a model that adapters tune")
+
+
+def _new_rows_frozen(source: Script) -> Finding | None:
     """Tokens are added and the table is resized, and adapters leave that table as it is: new rows stay noise.
 
     `modules_to_save`, `trainable_token_indices`, adapters on the table itself, or anything else that touches

@@ -824,7 +824,7 @@ def test_all_symptoms_have_three_states_here() -> None:
     }
     apart = {*repeated, *relations, "versions-differ", "hyperparameter-in-force-differs"}
     apart |= {"versions-alone-differ", "decay-groups-differ", "fewer-bits-than-benchmark"}
-    apart |= {"document-masks-differ", "tying-differs", "prompt-counts-differ"}
+    apart |= {"document-masks-differ", "tying-differs", "prompt-counts-differ", "gradients-summed-coarsely"}
     apart |= {"printed-labels-masked-otherwise", "pipeline-steps-differ"}
     missing = {
         (s, t)

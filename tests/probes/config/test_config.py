@@ -582,6 +582,7 @@ def test_all_symptoms_of_settings_have_three_states_here() -> None:
         "own-checkpoint-as-new",
         "asked-without-template",
         "template-unlike-in-use",
+        "data-place-not-restored",
         "converted-inputs-unlike",
     }
     missing = {

@@ -79,7 +79,7 @@ def test_every_symptom_can_be_absent() -> None:
     # These speak of runs whose loss is NaN, or ends by guessing, and are unknown else.
     apart = {"loss-not-finite-in-first-epoch", "thrown-to-guessing", "nan-never-right"}
     apart |= {"loss-lost-in-forced-half"}  # of Ascend's graph engine: test_out_of_scale.py
-    apart |= {"pairs-turned"}  # of models that rank pairs: test_language_models.py
+    apart |= {"pairs-turned", "language-head-untrained"}  # of models that rank pairs: test_language_models.py
     apart |= {"solved-by-one-tree"}  # of boosted trees: below
     apart |= {"loss-above-guess-by-accumulation"}  # of a language model whose batches are accumulated: below
     assert {s.id for s in zoo.symptoms()} - absent == apart
