@@ -327,6 +327,10 @@ _OF_ANOTHER = re.compile(
 )
 
 
+_BIASES = ("b1", "b2")  # two biases of a small net are called so as well
+_NO_BETA = 0.5
+
+
 @probe("config:momentum|config:adam_beta1|config:adam_beta2")
 def momentum_extreme(view: View, high: float, beta2_low: float) -> Finding:
     """Momentum or beta1 close to one (or outside 0..1), or beta2 below its usual range."""
@@ -340,6 +344,8 @@ def momentum_extreme(view: View, high: float, beta2_low: float) -> Finding:
         if _OF_ANOTHER.search(setting.raw):
             continue
         second = setting.key == "adam_beta2"
+        if setting.raw in _BIASES and value < _NO_BETA:
+            continue
         if value < 0 or value >= 1 or (not second and value >= high):
             return present(says(setting), **carried(setting, threshold=1.0 if second else high))
         if second and value < beta2_low:
@@ -357,7 +363,8 @@ def betas_swapped(view: View) -> Finding:
     if mean is None or squares is None:
         return not_recorded("adam_beta1")
     text = f"{says(run.settings['adam_beta1'])}, {says(run.settings['adam_beta2'])}"
-    if _OF_ANOTHER.search(run.settings["adam_beta1"].raw) or mean >= 1:
+    biases = run.settings["adam_beta2"].raw in _BIASES and squares < _NO_BETA
+    if _OF_ANOTHER.search(run.settings["adam_beta1"].raw) or mean >= 1 or biases:
         return unknown(f"{text}: weights of something else than moments of an optimizer")
     rest = carried(run.settings["adam_beta1"], threshold=squares)
     return present(text, **rest) if mean > squares else absent(text, **rest)

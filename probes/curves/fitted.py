@@ -21,6 +21,12 @@ _OF_TENSORS = re.compile(
     r"|(?:Adam\w*|SGD|RMSprop|Rprop)\(\s*(?:params\s*=\s*)?\[[\w.]+(?:\s*,\s*[\w.]+){0,2}\s*,?\s*\])"
 )
 _OF_LAYERS = re.compile(r"parameters\(|\btrainable_(?:variables|weights|params)\b|\.compile\(|\bTrainer\(")
+# what a network is written with; a program of JAX without any of it fits parameters of a formula
+_OF_NETWORKS = re.compile(
+    r"(?i)\bnn\.|\bstax\b|flax|haiku|\bhk\.|equinox|\beqx\.|keras|transformers|objax|trax\b|dense|linear|conv|embed"
+    r"|layer|hidden|neural|network|\bmlp|relu|sigmoid|softmax|tanh|logits|weights|\bnet\b|attention|import_module"
+)
+_GRADIENTS = re.compile(r"\bjax\.(?:value_and_)?grad\(|(?<![\w.])(?:value_and_)?grad\(")
 
 
 def process(run: Run) -> bool:
@@ -36,4 +42,6 @@ def density(run: Run) -> bool:
 def tensors(run: Run) -> bool:
     """Whether a few tensors are all that is fitted (a pose, a transform, an image): no weights of layers."""
     scripts = run.scripts.values()
-    return any(map(_OF_TENSORS.search, scripts)) and not any(map(_OF_LAYERS.search, scripts))
+    named = any(map(_OF_TENSORS.search, scripts)) and not any(map(_OF_LAYERS.search, scripts))
+    formula = any(map(_GRADIENTS.search, scripts)) and not any(map(_OF_NETWORKS.search, scripts))
+    return named or formula

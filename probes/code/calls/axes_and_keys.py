@@ -173,17 +173,23 @@ def _softmax_bare(source: Script) -> Finding | None:
 def _summed(call: ast.Call) -> str:
     """What is summed: `x` of `x.sum(-1)` and of `torch.sum(x, -1)`."""
     owner = receiver(call)
-    library = isinstance(owner, ast.Name) and owner.id in ("torch", "np", "tf", "ops", "jnp", "mnp")
-    if owner is not None and not library:
+    if owner is not None and not _is_library(owner):
         return unparse(owner)
     return unparse(call.args[0]) if call.args else ""
+
+
+def _is_library(owner: ast.expr) -> bool:
+    """`np`, and what stands for it in other libraries: `jnp`, `anp`, `cp`."""
+    return (
+        isinstance(owner, ast.Name)
+        and re.fullmatch(r"torch|tf|ops|math|cp|\w*np|numpy", owner.id) is not None
+    )
 
 
 def _kept_small(mine: Flow, call: ast.Call) -> bool:
     """The argument of exp is a difference, negated, or bounded from above."""
     owner = receiver(call)
-    library = isinstance(owner, ast.Name) and owner.id in ("torch", "np", "tf", "ops", "jnp", "mnp", "math")
-    argument = call.args[0] if call.args and (owner is None or library) else owner
+    argument = call.args[0] if call.args and (owner is None or _is_library(owner)) else owner
     if argument is None:
         return True
     for value in mine.values(argument, 4):

@@ -12,6 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.nodes import only_shown
 
 _MEASURES = re.compile(r"(?:_score|_error|_loss)$|^(?:accuracy|f1|auc|auroc|mae|mse|rmse|wer|bleu)$")
 _OF_ERRORS = re.compile(r"(?i)(?:^|[_/. ])(?:mae|mse|rmse|mape|l1|l2|abs_?err\w*|mean_abs\w*)(?:$|[_/. ])")
@@ -27,10 +28,21 @@ def measures_itself(source: Script) -> Finding | None:
             one, other = call.args[:2]
             if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript)) and unparse(one) == unparse(other):
                 asserted = isinstance(source.statement(call), ast.Assert)
-                meant = asserted or _is_yardstick(source, call) or _asks_network(source, call)
+                meant = (
+                    asserted
+                    or _tried_out(source, call)
+                    or _is_yardstick(source, call)
+                    or _asks_network(source, call)
+                )
                 if source.function_name(call) != "test" and not meant:
                     return at(source, call, f"`{unparse(one)}` is scored against itself")
     return ok(source, seen, "answers are scored against what they should be") if seen is not None else None
+
+
+def _tried_out(source: Script, call: ast.Call) -> bool:
+    """`print(bce_loss(x, x))` by itself: what a loss is where nothing is wrong."""
+    alone = source.function_around(call) is None and not source.loops_around(call)
+    return alone and last_name(call.func).endswith("_loss") and only_shown(source, call)
 
 
 def _asks_network(source: Script, call: ast.Call) -> bool:

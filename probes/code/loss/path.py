@@ -15,6 +15,7 @@ from ...scripts.syntax import Function, Script
 from ...scripts.untaped import untaped_block, untaped_function
 from ..model.cut_layers import layer_cut_off
 from ..shared.checks import at, first, is_evaluation, ok
+from ..shared.nodes import only_shown
 from ..shared.rounds import Round, rounds
 from ..shared.sides import either
 from ..tensorflow.applied import output_taken_for_loss
@@ -164,6 +165,7 @@ def _path_cut(source: Script) -> Finding | None:
             continue  # `mse_loss(target.detach(), output)`: what is aimed at stands first
         if (
             is_cut(value)
+            and not only_shown(source, call)
             and not is_packed(flow(source), value)
             and not made_of_other_side(source, source.function_around(call), value)
         ):

@@ -58,6 +58,19 @@ def is_handed_to(source: Script, node: ast.AST, *names: str) -> bool:
     return isinstance(parent, ast.Call) and parent.func is not node and last_name(parent.func) in names
 
 
+def only_shown(source: Script, node: ast.AST) -> bool:
+    """It is printed, or shown by a notebook's cell, and nothing else reads it."""
+    for parent in source.above(node):
+        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in _SHOWS:
+            return True
+        if isinstance(parent, ast.stmt):
+            return isinstance(parent, ast.Expr) and not isinstance(parent.value, ast.Call)
+    return False
+
+
+_SHOWS = ("print", "display")
+
+
 def is_appended_to(source: Script, node: ast.AST) -> bool:
     """A list that grows: `name` of `name.append(...)`, `name.extend(...)`."""
     parent = source.parents.get(node)

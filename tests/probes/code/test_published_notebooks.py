@@ -449,3 +449,50 @@ print(mape(series, pred))
 """
 
     assert (state("script-evaluates-training-data", text) == "present") is expected
+
+
+TRIED = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+def bce_loss(p, y):
+    return F.binary_cross_entropy(p, y)
+for epoch in range(100):
+    p = model(X)
+    loss = F.binary_cross_entropy({}, Y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "print(bce_loss(X, X))  # 0 where all is right",
+        "print(F.binary_cross_entropy(p.detach(), Y) / X.shape[0])",
+        "F.binary_cross_entropy(p.detach(), Y) / X.shape[0]",
+    ],
+)
+def test_a_loss_is_tried_out(line: str) -> None:
+    text = TRIED.format("p", line)
+
+    assert state("script-gradient-path-cut", text) != "present"
+    assert state("script-metric-miscounts", text) != "present"
+    assert state("script-gradient-path-cut", TRIED.format("p.detach()", line)) == "present"
+
+
+@pytest.mark.parametrize("library", ["np", "anp", "jnp"])
+def test_a_softmax_takes_the_largest_score_off(library: str) -> None:
+    text = f"""
+import torch
+def softmax(x):
+    e = {library}.exp(x{{}})
+    return e / e.sum(axis=1, keepdims=True)
+"""
+
+    assert state("script-softmax-by-hand", text.format(f" - {library}.max(x)")) == "absent"
+    assert state("script-softmax-by-hand", text.format("")) == "present"

@@ -316,6 +316,8 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("betas-swapped", "present", {"adam_betas": (0.999, 0.9)}, {}),
     ("betas-swapped", "absent", {"adam_betas": (0.5, 0.999)}, {}),
     ("betas-swapped", "unknown", {}, {}),
+    ("betas-swapped", "unknown", {"b1": 0.6, "b2": 0.05}, {}),  # two biases
+    ("betas-swapped", "present", {"b1": 0.999, "b2": 0.5}, {}),
     ("momentum-extreme", "present", {"momentum": 0.9999}, {}),
     ("momentum-extreme", "present", {"adam_beta2": 0.5}, {}),
     ("momentum-extreme", "absent", {"adam_betas": (0.9, 0.999)}, {}),

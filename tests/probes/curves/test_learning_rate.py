@@ -183,6 +183,22 @@ CASES: list[tuple[str, str, Run]] = [
     ),
     (
         "lr-extreme",
+        "unknown",
+        run(
+            settings={"learning_rate": 0.4, "optimizer": "adam"},
+            scripts={"fit.py": "import jax, optax\nmisfit = jax.value_and_grad(lambda mass: wave(mass))\n"},
+        ),
+    ),
+    (
+        "lr-extreme",
+        "present",
+        run(
+            settings={"learning_rate": 0.4, "optimizer": "adam"},
+            scripts={"fit.py": "import jax, optax\nstep = jax.grad(lambda p, x: mlp(p, x))\n"},
+        ),
+    ),
+    (
+        "lr-extreme",
         "present",
         run(
             settings={"learning_rate": 0.4, "optimizer": "adam"},
