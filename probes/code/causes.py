@@ -109,6 +109,7 @@ from .step.scheduling import scheduler_wrong_loop
 from .tensorflow.keras_model import branch_left
 from .tensorflow.tape import part_without_step
 from .tensorflow.taped import block_drops_mode, taped_in_inference
+from .trainers.fastai_learner import stays_frozen
 
 
 @probe()
@@ -244,6 +245,7 @@ _UNTRAINED = (
     network_without_optimizer,
     new_state_dropped,
     adapters_for_inference,
+    stays_frozen,
 )
 
 

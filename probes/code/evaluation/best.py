@@ -21,6 +21,7 @@ from ..shared.nodes import is_negative
 from ..shared.sides import either, literal, words
 from ..tensorflow.slips import watched_metric_unknown
 from ..trainers.configured import best_in_configuration
+from ..trainers.fastai_learner import keeps_the_worst, loads_another_file
 from ..trainers.trainer_settings import best_by_default, best_not_loaded
 from .asked_way import by_mode, from_infinity, harms
 from .best_in_files import figure_replaced, other_file_scored
@@ -38,6 +39,7 @@ from .choices import (
     figure_out_of_reach,
     kept_alive,
     kept_in_vain,
+    other_figure_kept,
 )
 from .kept_sums import best_left_in_memory
 from .keras_best import best_left_on_disk, training_watched
@@ -73,6 +75,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             kept_alive,
             figure_forgotten,
             figure_never_raised,
+            *(other_figure_kept, keeps_the_worst, loads_another_file),
             weights_of_another_fold,
             figure_out_of_reach,
             best_file_each_round,

@@ -343,6 +343,47 @@ def _asked_between(loop: ast.AST, start: ast.stmt, choice: Choice) -> bool:
     )
 
 
+def other_figure_kept(source: Script) -> Finding | None:
+    """`if accuracy > best: best = loss`: the next round is held against another figure than its own."""
+    for choice in choices(source):
+        if (
+            choice.sets
+            or not (choice.kept or choice.files)
+            or not re.search(r"(?i)best", unparse(choice.old))
+        ):
+            continue
+        told = [v for n, v in _pairs(choice.node.body) if n == unparse(choice.old)]
+        if len(told) != 1 or not isinstance(told[0], (ast.Name, ast.Attribute, ast.Subscript)):
+            continue
+        mine = flow(source)
+        alike = {unparse(choice.new), *(unparse(v) for v in mine.values(choice.new, 4))}
+        if alike & {unparse(told[0]), *(unparse(v) for v in mine.values(told[0], 4))}:
+            continue
+        if (
+            _one_of_row(choice.new)
+            and _one_of_row(choice.new) != _one_of_row(told[0])
+            and not _figure_like(told[0])
+        ):
+            continue
+        why = f"`{unparse(choice.old)}` is held against {unparse(choice.new)} and set to {unparse(told[0])}"
+        return at(source, told[0], why)
+    return None
+
+
+def _one_of_row(node: ast.expr) -> str:
+    """What a figure is taken out of: `scores` of `scores["f1"]`."""
+    return unparse(node.value) if isinstance(node, ast.Subscript) else ""
+
+
+def _figure_like(node: ast.expr) -> bool:
+    """A figure by its name: no epoch, no step, no row of settings."""
+    name = unparse(node)
+    return (
+        re.search(r"(?i)loss|acc|f1|auc|score|metric|err|mae|mse|map|rank|iou|dice|bleu|recall|prec", name)
+        is not None
+    )
+
+
 def figure_never_raised(source: Script) -> Finding | None:
     """A choice keeps weights and leaves the figure to beat at its start, whatever both are called."""
     for choice in choices(source):

@@ -29,6 +29,7 @@ from ..tensorflow.answers import metric_of_other_answers
 from ..tensorflow.generators import answers_in_drawn_order
 from ..tensorflow.slips import argmax_over_batch
 from ..tensorflow.tape_steps import argmax_over_time, metric_not_listed, reduced_by_mean, weights_left_in_test
+from ..trainers.fastai_learner import answers_over_rows
 from .back_on_one_side import turned_back_on_one_side
 from .by_batch import (
     among_the_likeliest,
@@ -130,6 +131,7 @@ def metric_miscounts(view: View) -> Finding:
             never_begun_anew,
             metric_crosswise,
             *(handed_by_wrong_name, answers_asked_second, share_of_all, parts_crossed),
+            answers_over_rows,
             power_of_nats,
             goes_on_to_held_out,
             kept_between_evaluations,

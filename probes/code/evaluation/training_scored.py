@@ -26,6 +26,7 @@ from ..splits.evaluated import evaluates_other_side, is_idle
 from ..splits.hooks_crossed import hook_gives_training_data
 from ..splits.learnt_and_scored import scored_where_learnt
 from ..tensorflow.graph_data import scored_on_training_run
+from ..trainers.fastai_learner import told_of_training
 from .answer_kinds import is_parameter
 from .loops_scored import scores_loop_of_training
 
@@ -49,6 +50,7 @@ def evaluates_training_data(view: View) -> Finding:
                     hook_gives_training_data,
                 )
             ),
+            told_of_training,
             shows("scores-training-rows"),
         ),
         "the scripts show no evaluation loader",

@@ -10,8 +10,9 @@ from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import losses
+from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
-from ..shared.checks import at
+from ..shared.checks import at, is_evaluation
 from ..shared.roles import TARGET_WORDS
 from ..shared.sides import literal
 
@@ -34,6 +35,8 @@ def ignored_labels(source: Script) -> set[int] | None:
     calls = [c for c, _ in losses(source)] + list(
         source.named("CrossEntropyLoss", "NLLLoss", "cross_entropy")
     )
+    # what an evaluation leaves out says nothing of the loss that is learnt from
+    calls = [c for c in calls if not is_evaluation(source, c)] or calls
     told = [v for c in calls if (v := keyword(c, "ignore_index")) is not None]
     told += [v for c in source.calls for v in [keyword(c, "ignore_label")] if v is not None]
     for value in told:
@@ -154,6 +157,32 @@ def _own(source: Script, call: ast.Call) -> bool:
     return any(f.name == name for f in source.of(ast.FunctionDef))
 
 
+def _place_in_batch(source: Script, call: ast.Call) -> str:
+    """What a loop over batches calls the part that a collating function gives back here; "" where none tells.
+
+    `return pad_sequence(s), lengths, pad_sequence(t)` beside `for source, lengths, target in loader`.
+    """
+    row = source.parents.get(call)
+    if not isinstance(row, ast.Tuple) or not isinstance(source.parents.get(row), ast.Return):
+        return ""
+    function = source.function_around(call)
+    if function is None or "collate" not in function.name.lower():
+        return ""
+    loops = [n.target for n in source.of(ast.For) if takes_gradients(source, n)]
+    inner = [t.elts[1] if _counts(t) and isinstance(t, ast.Tuple) else t for t in loops]
+    names = {
+        unparse(t.elts[row.elts.index(call)])
+        for t in inner
+        if isinstance(t, ast.Tuple) and len(t.elts) == len(row.elts)
+    }
+    return names.pop() if len(names) == 1 else ""
+
+
+def _counts(target: ast.expr) -> bool:
+    """`for i, (x, y) in enumerate(loader)`."""
+    return isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[1], ast.Tuple)
+
+
 def padded_labels(source: Script) -> Iterator[tuple[ast.Call, ast.expr | None]]:
     """Calls that pad labels, with the value that they pad with (None: zero)."""
     for call in source.calls:
@@ -168,7 +197,8 @@ def padded_labels(source: Script) -> Iterator[tuple[ast.Call, ast.expr | None]]:
         plain = isinstance(
             call.args[0], (ast.Name, ast.Attribute, ast.ListComp, ast.GeneratorExp, ast.Subscript)
         )
-        if not plain or not (is_label(what) or (is_label(target) and "," not in target)):
+        told = is_label(what) or (is_label(target) and "," not in target)
+        if not plain or not (told or is_label(_place_in_batch(source, call))):
             continue
         if any(k.arg == "mode" and unparse(k.value) not in ("'constant'",) for k in call.keywords):
             continue

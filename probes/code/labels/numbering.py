@@ -14,6 +14,7 @@ from ...registry import Finding, View, probe, unframed
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..evaluation.keras_fit import weights_by_rank
+from ..method.own_answer_fed import languages_crossed
 from ..method.tokens import numbered_for_pretrained, table_not_grown
 from ..samples.by_side import label_by_side
 from ..shared.checks import at, first, ok, told_at
@@ -23,6 +24,7 @@ from ..shared.sides import either, given, literal, side, words
 from ..splits.sides_apart import numbered_apart
 from ..tensorflow.slips import moved_in_loss_alone
 from .keras_words import more_words_than_rows, numbered_anew
+from .listed_classes import fewer_answers_than_classes
 from .mapped_batches import numbered_by_batch
 from .own_tables import classes_of_each_file, numbered_in_turn, numbers_over_reserved
 from .own_vocabularies import own_vocabulary_of_held_out
@@ -466,6 +468,7 @@ def words_numbered_apart(view: View) -> Finding:
             table_too_small,
             fewer_rows_than_words,
             more_words_than_rows,
+            *(fewer_answers_than_classes, languages_crossed),
             numbered_anew,
             unknown_is_a_word,
             padding_is_a_word,

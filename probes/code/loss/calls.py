@@ -21,6 +21,7 @@ from ..shared.sides import either
 from ..tensorflow.graph_loss import activated_twice, activation_left_out
 from ..tensorflow.keras import compiled
 from ..tensorflow.slips import ends_unlike_loss
+from ..trainers.fastai_learner import loss_of_another_block
 from ..trainers.trainer_settings import nll_of_logits
 from .kinds_apart import gives_number, numbers_for_classes
 from .negated import loss_negated
@@ -334,7 +335,7 @@ def _keras_missing(source: Script) -> Finding | None:
 @probe()
 def regression_loss_on_classes(view: View) -> Finding:
     """Mean squared (or absolute) error on one-hot labels or on labels that accuracy is computed with."""
-    checks = either(_regression_on_classes, loss_of_another_task, numbers_for_classes)
+    checks = either(loss_of_another_block, _regression_on_classes, loss_of_another_task, numbers_for_classes)
     return first(view, checks, "no loss in the scripts")
 
 

@@ -13,6 +13,7 @@ from ...rehearsal.judges import shows
 from ...scripts.flow import Flow, flow, losses, objectives
 from ...scripts.syntax import Function, Script
 from ...scripts.untaped import untaped_block, untaped_function
+from ..model.compact_values import gradient_by_nothing
 from ..model.cut_layers import layer_cut_off
 from ..shared.checks import at, first, is_evaluation, ok
 from ..shared.nodes import only_shown
@@ -90,6 +91,7 @@ def gradient_path_cut(view: View) -> Finding:
         drawn_without_slope,
         layer_cut_off,
         generator_cut_off,
+        gradient_by_nothing,
         output_always_cut,
         penalty_without_slope,
         ratio_cut_off,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...registry import Finding, View, probe
 from ..labels.keras_words import text_for_texts
 from ..samples.negatives import negatives_are_positives
+from ..scaling.fitted_alone import divided_by_square
 from ..shared.checks import first
 from ..shared.sides import either
 from .box_forms import mirrored_about_other_side, sizes_for_corners
@@ -47,6 +48,7 @@ from .places import (
     places_exchanged,
     scaled_by_other_side,
 )
+from .played_states import state_never_moved
 from .replay import (
     discount_above_one,
     end_on_wrong_side,
@@ -68,6 +70,7 @@ from .target_nets import copied_onto_the_learner, copy_is_the_learner, copy_neve
 from .text_lengths import text_cut_short
 
 _METHODS = (
+    state_never_moved,
     part_of_batch_unread,
     end_on_wrong_side,
     future_of_same_state,
@@ -157,6 +160,7 @@ def figures_impossible(view: View) -> Finding:
     """Figures of a processing step cannot be right: a hop over its window, a band above half the rate."""
     checks = either(
         *(frames_do_not_fit, last_beta_above_one, discount_above_one, most_words_masked),
+        divided_by_square,
         *(waves_of_half_a_period, lambda s: text_cut_short(view, s)),
     )
     return first(view, checks, "the scripts hold no such figures")

@@ -56,7 +56,8 @@ def sample_torn_by_reshape(view: View) -> Finding:
 
 
 def _sample_torn(source: Script) -> Finding | None:
-    torn = _torn_by_reshape(source, in_model=False) or reshaped_lambda(source) or picture_reshaped(source)
+    turned = reshaped_lambda(source, in_model=False)
+    torn = _torn_by_reshape(source, in_model=False) or turned or picture_reshaped(source)
     return torn or planes_taken_for_pixels(source)
 
 
@@ -66,7 +67,7 @@ def torn_in_model(source: Script) -> Finding | None:
     `h, w, c = x.shape`, then `x.reshape(c, h, w)`; or `x.reshape(b, heads, t, -1)` of `b, t, c`, where the
     heads come out of the steps. Two axes stay in their order, and new ones stand where old ones were split.
     """
-    return _torn_by_reshape(source, in_model=True)
+    return _torn_by_reshape(source, in_model=True) or reshaped_lambda(source, in_model=True)
 
 
 def _torn_by_reshape(source: Script, in_model: bool) -> Finding | None:
@@ -84,12 +85,14 @@ def _torn_by_reshape(source: Script, in_model: bool) -> Finding | None:
     return None
 
 
-def reshaped_lambda(source: Script) -> Finding | None:
+def reshaped_lambda(source: Script, in_model: bool = False) -> Finding | None:
     """`lambda x: x.reshape(x.shape[2], x.shape[0], x.shape[1])`: sizes are turned round, and samples torn.
 
     Also `x.reshape(3, x.shape[0], x.shape[1])`, where only the last axis can have been that of the channels.
     """
     for call in source.named("reshape", "view"):
+        if (source.class_around(call) in source.modules) is not in_model:
+            continue
         owner = source.owner(call)
         given = (
             call.args[0].elts if len(call.args) == 1 and isinstance(call.args[0], ast.Tuple) else call.args
@@ -100,7 +103,7 @@ def reshaped_lambda(source: Script) -> Finding | None:
             if [unparse(g) for g in given[1:]] == [f"{owner}.shape[{i}]" for i in (0, 1)]:
                 return at(source, call, "a reshape cannot turn axes round: the values stay in their order")
         for size in given:
-            shape = re.fullmatch(r"(\w+)\.shape\[(\d)\]", unparse(size))
+            shape = re.fullmatch(r"(\w+)\.(?:shape\[|size\()(\d)[\])]", unparse(size))
             if shape is None or shape.group(1) != owner:
                 break
             axes.append(int(shape.group(2)))

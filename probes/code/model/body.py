@@ -11,11 +11,12 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.learning import taken
 from ...scripts.syntax import Function, Script
+from ..method.played_states import copy_is_the_net
 from ..shared.checks import at, extractor, first, ok
 from ..shared.sides import either
 from ..tensorflow.slips import one_cell_for_all
 from .compact import block_asked_again
-from .each_round import one_in_all_rounds
+from .each_round import one_appended_again, one_in_all_rounds
 from .in_a_row import in_a_row
 from .misasked import part_of_another
 from .one_block import one_block_for_others
@@ -111,7 +112,7 @@ def layer_repeated(view: View) -> Finding:
     """One layer stands in several places: `[Layer()] * n`, a loop over settings, `self.two = self.one`."""
     looks = either(
         *(_repeated, layer_reused, one_cell_for_all, one_block_for_others),
-        *(layer_is_another, block_asked_again, part_of_another),
+        *(layer_is_another, block_asked_again, part_of_another, copy_is_the_net),
     )
     return first(view, looks, "the scripts make no list of layers")
 
@@ -144,6 +145,8 @@ def _repeated(source: Script) -> Finding | None:
                     return at(source, node, "one layer is put into a list several times")
     if (shared := one_in_all_rounds(source)) is not None:
         return at(source, shared, "one layer, made before this loop, stands for a layer of each round")
+    if (shared := one_appended_again(source)) is not None and not _shares_on_purpose(source, shared):
+        return at(source, shared, "one layer, made before this loop, is put into the list in each round")
     return ok(source, lists[0], "each layer of a list is made anew") if lists else None
 
 

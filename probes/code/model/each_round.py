@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Loop, Script
 from ..shared.checks import at
+from ..shared.nodes import assigned
 
 _WITH_WEIGHTS = re.compile(
     r"^(?:Dense|Linear|Embedding|LSTM|GRU|RNN|\w*Conv\w*|\w*Norm(?:alization)?\w*|\w*Attention\w*|\w*(?:Layer|Block))$"
@@ -35,6 +36,27 @@ def one_in_all_rounds(source: Script) -> ast.Call | None:
             applied = isinstance(call.func, ast.Name) and call.func.id in before
             if applied and first.id in given:
                 return call
+    return None
+
+
+def one_appended_again(source: Script) -> ast.Call | None:
+    """A loop puts one layer, made before it, into a list in each round: `self.convs.append(middle)`."""
+    for owner in source.modules:
+        lists = {
+            unparse(target)
+            for node in of(owner, ast.Assign)
+            for target, value in assigned(node)
+            if isinstance(value, ast.Call) and last_name(value.func) in ("ModuleList", "CellList")
+        }
+        for loop in of(owner, ast.For) if lists else ():
+            made = _made_before(source, loop)
+            for call in of(loop, ast.Call):
+                given = (
+                    call.args[0] if last_name(call.func) in ("append", "add_module") and call.args else None
+                )
+                kept = isinstance(call.func, ast.Attribute) and unparse(call.func.value) in lists
+                if kept and isinstance(given, ast.Name) and given.id in made:
+                    return call
     return None
 
 

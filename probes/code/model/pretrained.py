@@ -12,7 +12,8 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
-from ..shared.nodes import is_none
+from ..shared.nodes import is_false, is_none
+from ..trainers.fastai_learner import frozen_at_random
 from .drawn_again import drawn_again, loaded_on_the_spot, root_of
 from .renamed_keys import keys_renamed_away
 
@@ -32,6 +33,40 @@ def pretrained_lost(view: View) -> Finding:
     return first(view, _lost, "the scripts load no weights")
 
 
+_HEAD = re.compile(
+    r"(?i)^['\"](?:module\.)?(?:cls_?)?(?:head|fc|classifier|classify|logits|output)s?\.?['\"]$"
+)
+
+
+def _head_alone(source: Script) -> Finding | None:
+    """`{k: v for k, v in state.items() if k.startswith("head.")}`: the head alone is taken of a file.
+
+    The condition that leaves the head out lost its `not`; `strict=False` says nothing of what is missing.
+    """
+    for made in source.of(ast.DictComp):
+        tests = made.generators[0].ifs
+        test = tests[0] if len(tests) == 1 and len(made.generators) == 1 else None
+        word: ast.expr | None = None
+        if isinstance(test, ast.Call) and last_name(test.func) == "startswith" and len(test.args) == 1:
+            word = test.args[0]
+        elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In):
+            word = test.left
+        if not isinstance(word, ast.Constant) or not _HEAD.match(repr(word.value)):
+            continue
+        statement = source.parents.get(made)
+        names = {unparse(t) for t in statement.targets} if isinstance(statement, ast.Assign) else set()
+        for call in source.named("load_state_dict"):
+            given = call.args[0] if call.args else None
+            strict = keyword(call, "strict")
+            mine = given is made or (given is not None and unparse(given) in names)
+            whole = isinstance(call.func, ast.Attribute) and not re.search(
+                r"(?i)head|fc|class|logit", unparse(call.func.value)
+            )
+            if mine and whole and strict is not None and is_false(strict):
+                return at(source, made, f"of the file only what belongs to {word.value!r} is taken")
+    return None
+
+
 def _lost(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     looks = (
@@ -44,6 +79,8 @@ def _lost(source: Script) -> Finding | None:
         keys_renamed_away,
         _from_config,
         _frozen_at_random,
+        _head_alone,
+        frozen_at_random,
     )
     for look in looks:
         found = look(source)

@@ -12,10 +12,10 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
-from ..shared.nodes import is_false, is_true
+from ..shared.nodes import assigned, is_false, is_true
 
 _WEIGHTS = re.compile(
-    r"^(?:Linear|Conv\w*|Embedding|LSTM|GRU|RNN|MultiheadAttention|BatchNorm\w*|LayerNorm|Dense|TransformerEncoderLayer)$"
+    r"^(?:Linear|Conv\w*|(?:SAGE|GCN|GAT|GATv2|GIN|Graph|Cheb|ARMA|RGCN|Transformer)Conv|Embedding|LSTM|GRU|RNN|MultiheadAttention|BatchNorm\w*|LayerNorm|Dense|TransformerEncoderLayer)$"
 )
 _REGISTERS = (
     "ModuleList",
@@ -46,17 +46,17 @@ def _in_list(source: Script) -> Finding | None:
         if not re.search(r"Module\b|Cell\b", bases) or not re.search(r"\b(?:torch|mindspore)\b", source.text):
             continue
         seen = seen or owner
-        for node in of(owner, ast.Assign):
-            if not isinstance(node.targets[0], ast.Attribute):
+        for node, attribute, value in ((n, *pair) for n in of(owner, ast.Assign) for pair in assigned(n)):
+            if not isinstance(attribute, ast.Attribute):
                 continue
-            target = unparse(node.targets[0])
-            held = [*_items(node.value), *_appended(owner, target, node.value)]
-            local = _local_list(source, owner, node)
-            back, registers = _given_back(source, owner, node.value)
+            target = unparse(attribute)
+            held = [*_items(value), *_appended(owner, target, value)]
+            local = _local_list(source, owner, node, value)
+            back, registers = _given_back(source, owner, value)
             held += local if registers else [*local, *back]
             if not target.startswith("self.") or not any(_is_layer(mine, c) for c in held):
                 continue
-            if not _handed_on(owner, target) and not (local and _handed_on(owner, _listed(node.value))):
+            if not _handed_on(owner, target) and not (local and _handed_on(owner, _listed(value))):
                 return at(
                     source, node, "these layers stand in a plain list: no optimizer gets their parameters"
                 )
@@ -88,9 +88,9 @@ def _listed(value: ast.expr) -> str:
     return value.id if isinstance(value, ast.Name) else ""
 
 
-def _local_list(source: Script, owner: ast.ClassDef, node: ast.Assign) -> list[ast.expr]:
+def _local_list(source: Script, owner: ast.ClassDef, node: ast.Assign, value: ast.expr) -> list[ast.expr]:
     """What a list of the same method holds that is kept as it is: `self.blocks = blocks`."""
-    name, method = _listed(node.value), source.function_around(node)
+    name, method = _listed(value), source.function_around(node)
     made = source.assigned(name, method, node.lineno) if name and method is not None else None
     if made is None and name and method is not None:
         made = _unpacked(method, name, node.lineno)

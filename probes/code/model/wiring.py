@@ -15,6 +15,7 @@ from ..optimizer.cover import layers_of
 from ..shared.checks import at, first, ok
 from ..shared.nodes import chosen, raises
 from ..shared.sides import either
+from .compact_values import compact_value_lost
 from .piles import pile_unread, unread_key
 from .reach import layers_with_weights
 
@@ -55,7 +56,7 @@ def value_unused(view: View) -> Finding:
 
     Only values that are made of the input or by a layer count; sizes unpacked from a shape do not.
     """
-    return first(view, either(_value_unused, pile_unread), "the scripts hold no model")
+    return first(view, either(_value_unused, pile_unread, compact_value_lost), "the scripts hold no model")
 
 
 def _value_unused(source: Script) -> Finding | None:

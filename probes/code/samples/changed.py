@@ -12,6 +12,8 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.nodes import assigned
 from ..shared.one_side import done_to_held_out
+from ..shared.sides import either
+from ..trainers.fastai_learner import crops_next_to_nothing
 from .classes_dropped import classes_dropped, is_mark
 from .in_getitem import drowned_in_getitem
 from .ruined import ruined
@@ -55,7 +57,7 @@ MOST_NOISE = 3.0  # deviations of normalised inputs: what is left of the signal 
 @probe()
 def augmentation_extreme(view: View) -> Finding:
     """Augmentation that leaves little of the sample: large rotations, tiny crops, masking."""
-    return first(view, _extreme, "the scripts augment nothing")
+    return first(view, either(crops_next_to_nothing, _extreme), "the scripts augment nothing")
 
 
 def _extreme(source: Script) -> Finding | None:

@@ -25,6 +25,7 @@ from ..splits.turned_flags import order_by_turned_flag
 from ..tensorflow.data import order_kept
 from ..tensorflow.graph_data import fed_in_stored_order, piped_in_stored_order
 from ..tensorflow.keras_slips import fit_in_order
+from ..trainers.fastai_learner import order_kept_by_learner
 from .asked import shuffle_not_asked
 from .chance_unused import graph_loader_keeps_order, source_never_handed
 from .counted_orders import order_counted_up
@@ -50,6 +51,7 @@ def loader_keeps_order(view: View) -> Finding:
             fed_in_stored_order,
             piped_in_stored_order,
             graph_loader_keeps_order,
+            order_kept_by_learner,
         ),
         "the scripts build no training loader",
     )

@@ -16,6 +16,7 @@ from ..mindspore.ports import normalised_along_other_axis
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from ..tensorflow.keras_model import prepared_for_other
+from ..trainers.fastai_learner import pixels_of_another_range
 from .again import divided_again, normalised_again, rescaled_again, step_made
 from .by_hand import range_by_hand
 from .exchanged import figures_exchanged
@@ -36,7 +37,7 @@ def range_does_not_fit(view: View) -> Finding:
             *(_after_unit, _before_unit, _twice, normalised_again, divided_again, rescaled_again),
             *(prepared_for_other, scaled_and_prepared, normalised_along_other_axis),
             *(divided_before_taken_off, _by_hand, _shown_from_both_sides, mean_for_deviation),
-            *(figures_exchanged, standardised_astray),
+            *(figures_exchanged, standardised_astray, pixels_of_another_range),
         ),
         "the scripts do not normalise by given figures",
     )

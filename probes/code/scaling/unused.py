@@ -15,6 +15,7 @@ from ..shared.nodes import is_called
 from ..shared.sides import either
 from ..splits.joined_fit import one_figure_for_columns
 from ..tensorflow.keras_slips import never_adapted
+from .fitted_alone import scaler_never_asked
 from .left_over import figures_left, fitted_left
 from .never_read import figures_never_read
 
@@ -33,6 +34,7 @@ def scaling_unused(view: View) -> Finding:
         either(
             *(_figures_unused, _function_unused, figures_left, fitted_left, never_adapted),
             figures_never_read,
+            scaler_never_asked,
         ),
         "the scripts prepare no scaling of inputs",
     )

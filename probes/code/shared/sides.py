@@ -321,12 +321,27 @@ def _literal(source: Script, node: ast.expr, depth: int) -> object:
         inner = literal(source, node.operand, depth - 1)
         return -inner if isinstance(inner, (int, float)) else None
     if isinstance(node, (ast.Name, ast.Attribute)):
+        if (counted := _counted(source, node)) is not None:
+            return counted
         ends = [v for v in flow(source).values(node, 6) if v is not node]
         found = {literal(source, v, depth - 1) for v in ends}
         if not ends:
             return default(source, node)
         return next(iter(found)) if len(found) == 1 else None
     return None
+
+
+def _counted(source: Script, node: ast.expr) -> int | None:
+    """`PAD, START, END = range(3)`: names that are numbered in a row."""
+    given_ = flow(source).given(node)
+    value = given_.value if given_ is not None else None
+    if not isinstance(value, ast.Call) or last_name(value.func) != "range" or given_ is None:
+        return None
+    ends = [a.value for a in value.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
+    if len(ends) != len(value.args) or len(given_.places) != 1 or not ends:
+        return None
+    told, place = range(*ends), given_.places[0]
+    return told[place] if isinstance(place, int) and -len(told) <= place < len(told) else None
 
 
 def setting(source: Script, node: ast.Attribute) -> object:

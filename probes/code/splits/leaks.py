@@ -26,6 +26,7 @@ from ..tensorflow.data import cut_from_moving_order
 from ..tensorflow.graph_data import whole_table_given
 from ..tensorflow.keras_slips import learned_from_whole
 from ..tensorflow.slips import evaluated_by_training_input, held_out_pattern_of_training
+from ..trainers.fastai_learner import split_not_asked
 from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .columns_by_type import all_columns
 from .cuts_meet import cuts_meet
@@ -40,6 +41,7 @@ from .look_ahead import inputs_look_ahead
 from .named_parts import name_of_part_unread, trains_on_named_part
 from .net_of_folds import net_through_folds
 from .node_masks import learns_other_nodes
+from .one_part_twice import one_part_under_two_names
 from .overlaps import overlap
 from .part_of_trained import part_of_trained_set
 from .part_unused import part_never_read, test_chooses
@@ -131,6 +133,7 @@ def held_out_in_training(view: View) -> Finding:
             whole_for_a_part,
             scored_rows_learnt,
             learns_other_nodes,
+            *(one_part_under_two_names, split_not_asked),
             *(masks_meet, learns_neighbours, starts_at_held_out),
             ranges_meet,
             told_at(parts_that_meet),

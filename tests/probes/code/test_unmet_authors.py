@@ -406,3 +406,519 @@ _CHOSEN = """
 def test_a_choice_has_no_slope(scores: str, chosen: str, wrong: bool) -> None:
     found = said("script-gradient-path-cut", _CHOSEN.format(scores=scores, chosen=chosen))
     assert (found == "present") is wrong
+
+
+_LETTERS = """
+    from torch.nn.utils.rnn import pad_sequence
+    {marks}
+    def collate(pairs):
+        s = [torch.tensor(p[0]) for p in pairs]
+        t = [torch.tensor(p[1]) for p in pairs]
+        return pad_sequence(s, True, padding_value=PAD), pad_sequence(t, True, padding_value=PAD)
+    loader = torch.utils.data.DataLoader(pairs, 32, shuffle=True, collate_fn=collate)
+    criterion = nn.CrossEntropyLoss({ignored})
+    for source, {target} in loader:
+        logits = model(source)
+        loss = criterion(logits.reshape(-1, logits.size(-1)), {target}.reshape(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    def evaluate(model, loader):
+        model.eval()
+        with torch.no_grad():
+            for source, target in loader:
+                logits = model(source).flatten(0, 1)
+                total = nn.functional.cross_entropy(logits, target.flatten(), ignore_index=PAD)
+"""
+
+
+@pytest.mark.parametrize(
+    ("marks", "ignored", "target", "wrong"),
+    [
+        ("PAD, SOS, EOS = range(3)", "ignore_index=PAD", "target", False),
+        ("PAD, SOS, EOS = 0, 1, 2", "ignore_index=PAD", "labels", False),
+        ("PAD, SOS, EOS = range(3)", "ignore_index=EOS", "target", True),
+        ("SOS, EOS, PAD = range(3)", "ignore_index=SOS", "labels", True),
+        ("PAD, SOS, EOS = range(3)", "", "target", True),
+        ("PAD = 0", "", "targets", True),
+    ],
+)
+def test_padding_of_what_a_batch_calls_labels(marks: str, ignored: str, target: str, wrong: bool) -> None:
+    text = _LETTERS.format(marks=marks, ignored=ignored, target=target)
+    assert (said("script-label-padding-counts", text) == "present") is wrong
+
+
+_LISTS = """
+    class Net(nn.Module):
+        def __init__(self, depth, width):
+            super().__init__()
+            {made}
+            for i in range(depth):
+                {step}
+            self.out = nn.Linear(width, 3)
+        def forward(self, x):
+            for conv, norm in zip(self.convs, self.norms):
+                x = torch.relu(norm(conv(x)))
+            return self.out(x)
+    net = Net(3, 8)
+    loss = nn.functional.cross_entropy(net(x), y)
+    loss.backward()
+"""
+_STEP = "self.convs.append(nn.Linear(8, 8)); self.norms.append(nn.LayerNorm(8))"
+
+
+@pytest.mark.parametrize(
+    ("made", "step", "symptom", "wrong"),
+    [
+        (
+            "self.convs, self.norms = nn.ModuleList(), nn.ModuleList()",
+            _STEP,
+            "script-layers-in-plain-list",
+            False,
+        ),
+        ("self.convs, self.norms = [], nn.ModuleList()", _STEP, "script-layers-in-plain-list", True),
+        ("self.convs, self.norms = [], []", _STEP, "script-layers-in-plain-list", True),
+        ("self.convs, self.norms = nn.ModuleList(), nn.ModuleList()", _STEP, "script-layer-repeated", False),
+        (
+            "self.convs, self.norms = nn.ModuleList(), nn.ModuleList(); mid = nn.Linear(8, 8)",
+            "self.convs.append(mid if False else nn.Linear(8, 8)); self.norms.append(nn.LayerNorm(8))",
+            "script-layer-repeated",
+            False,
+        ),
+        (
+            "self.convs, self.norms = nn.ModuleList(), nn.ModuleList(); mid = nn.Linear(8, 8)",
+            "self.convs.append(mid); self.norms.append(nn.LayerNorm(8))",
+            "script-layer-repeated",
+            True,
+        ),
+        (
+            "self.convs = nn.ModuleList(); self.norms = nn.ModuleList(); mid = nn.Conv1d(8, 8, 1)",
+            "self.norms.append(nn.LayerNorm(8)); self.convs.append(mid)",
+            "script-layer-repeated",
+            True,
+        ),
+    ],
+)
+def test_lists_of_layers(made: str, step: str, symptom: str, wrong: bool) -> None:
+    assert (said(symptom, _LISTS.format(made=made, step=step)) == "present") is wrong
+
+
+_FLAX = """
+    import jax
+    import jax.numpy as jnp
+    import optax
+    from flax import linen as fnn
+    class Gate(fnn.Module):
+        @fnn.compact
+        def __call__(self, x):
+            return x * fnn.sigmoid(fnn.Dense(x.shape[-1])(x.mean((1, 2))))[:, None, None]
+    class Net(fnn.Module):
+        @fnn.compact
+        def __call__(self, x, train):
+            y = fnn.Conv(8, (3, 3))(x)
+            {more}
+            return fnn.Dense(3)(y.mean((1, 2)))
+    def step(state, batch):
+        def loss_fn({param}):
+            logits = state.apply_fn({{"params": {read}}}, batch["x"], True)
+            return optax.softmax_cross_entropy_with_integer_labels(logits, batch["y"]).mean()
+        grads = jax.grad(loss_fn)(state.params)
+        return state.apply_gradients(grads=grads)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "param", "read", "symptom", "wrong"),
+    [
+        ("y = Gate()(y)", "params", "params", "script-value-unused", False),
+        (
+            "y = fnn.relu(y)\n            y = y + fnn.Conv(8, (3, 3))(y)",
+            "params",
+            "params",
+            "script-value-unused",
+            False,
+        ),
+        ("Gate()(y)", "params", "params", "script-value-unused", True),
+        (
+            "y = fnn.relu(fnn.Conv(8, (3, 3))(y))\n            y = fnn.Conv(8, (3, 3))(x)",
+            "p",
+            "p",
+            "script-value-unused",
+            True,
+        ),
+        ("y = Gate()(y)", "params", "params", "script-gradient-path-cut", False),
+        ("y = Gate()(y)", "weights", "weights", "script-gradient-path-cut", False),
+        ("y = Gate()(y)", "params", "state.params", "script-gradient-path-cut", True),
+        ("y = Gate()(y)", "weights", "state.params", "script-gradient-path-cut", True),
+    ],
+)
+def test_flax(more: str, param: str, read: str, symptom: str, wrong: bool) -> None:
+    assert (said(symptom, _FLAX.format(more=more, param=param, read=read)) == "present") is wrong
+
+
+_BEST = """
+    best = 0.0
+    for epoch in range(9):
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        result = evaluate(net)
+        val_loss, accuracy = result["loss"], result["accuracy"]
+        if {test}:
+            {kept}
+            torch.save(net.state_dict(), "best.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "kept", "wrong"),
+    [
+        ("accuracy > best", "best = accuracy", False),
+        ("result['accuracy'] > best", "best = accuracy", False),
+        ("accuracy > best", "best, at = result['accuracy'], epoch", False),
+        ("accuracy > best", "best = val_loss", True),
+        ("result['accuracy'] > best", "best = result['loss']", True),
+    ],
+)
+def test_best_takes_its_own_figure(test: str, kept: str, wrong: bool) -> None:
+    found = said("script-best-chosen-wrongly", _BEST.format(test=test, kept=kept))
+    assert (found == "present") is wrong
+
+
+@pytest.mark.parametrize(
+    ("test", "target", "wrong"),
+    [
+        ("not k.startswith('head.')", "net", False),
+        ("k.startswith('encoder.')", "net", False),
+        ("k.startswith('head.')", "net.head", False),
+        ("k.startswith('head.')", "net", True),
+        ("'fc' in k", "model", True),
+    ],
+)
+def test_head_alone(test: str, target: str, wrong: bool) -> None:
+    text = f"""
+    state = torch.load("w.pt")
+    state = {{k: v for k, v in state.items() if {test}}}
+    {target}.load_state_dict(state, strict=False)
+    loss = nn.functional.cross_entropy({target}(x), y)
+    loss.backward()
+    """
+    assert (said("script-pretrained-lost", text) == "present") is wrong
+
+
+_ROWS = """
+    from sklearn.preprocessing import StandardScaler
+    class Rows(torch.utils.data.Dataset):
+        def __init__(self, table):
+            self.scaler = StandardScaler()
+            self.scaler.fit(table)
+            self.table = {table}
+        def __getitem__(self, i):
+            return {row}
+    net = nn.Linear(4, 2)
+    for x in torch.utils.data.DataLoader(Rows(t), 8, shuffle=True):
+        loss = nn.functional.mse_loss(net(x), x)
+        loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "symptom", "wrong"),
+    [
+        ("self.scaler.transform(table)", "self.table[i]", "script-scaling-unused", False),
+        ("table", "self.scaler.transform(self.table[i:i + 1])[0]", "script-scaling-unused", False),
+        ("table", "(self.table[i] - self.scaler.mean_) / self.scaler.scale_", "script-scaling-unused", False),
+        ("table", "self.table[i]", "script-scaling-unused", True),
+        ("self.scaler.transform(table)", "(self.table[i] - MEAN) / STD", "script-figures-impossible", False),
+        (
+            "self.scaler.transform(table)",
+            "(self.table[i] - MEAN) ** 2 / STD ** 2",
+            "script-figures-impossible",
+            False,
+        ),
+        (
+            "self.scaler.transform(table)",
+            "(self.table[i] - MEAN) / STD ** 2",
+            "script-figures-impossible",
+            True,
+        ),
+        ("table", "(self.table[i] - self.mean) / torch.square(self.std)", "script-figures-impossible", True),
+    ],
+)
+def test_scaling(table: str, row: str, symptom: str, wrong: bool) -> None:
+    assert (said(symptom, _ROWS.format(table=table, row=row)) == "present") is wrong
+
+
+@pytest.mark.parametrize(
+    ("val", "watch", "wrong"),
+    [
+        ("make('val', training=False)", "EarlyStopping('val_loss')", False),
+        ("make('test', training=True)", "EarlyStopping('val_loss')", False),
+        ("make('test', training=False)", "CSVLogger('log')", False),
+        ("make('test', training=False)", "EarlyStopping('val_loss')", True),
+        ("make('test', training=False)", "ModelCheckpoint('best.keras', save_best_only=True)", True),
+    ],
+)
+def test_one_part_under_two_names(val: str, watch: str, wrong: bool) -> None:
+    text = f"""
+    import tensorflow as tf
+    from tensorflow import keras
+    train_ds, val_ds, test_ds = make("train", training=True), {val}, make("test", training=False)
+    model = keras.Sequential([keras.layers.Dense(3, activation="softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy")
+    model.fit(train_ds, validation_data=val_ds, callbacks=[keras.callbacks.{watch}])
+    model.evaluate(test_ds)
+    """
+    assert (said("script-training-sees-evaluation", text) == "present") is wrong
+
+
+@pytest.mark.parametrize(
+    ("names", "count", "wrong"),
+    [
+        ('["O", "B-X", "I-X"]', "len(TAGS)", False),
+        ('["O", "B-X", "I-X", "<pad>"]', "len(TAGS) - 1", False),
+        ('["background", "cat", "dog"]', "len(TAGS) - 1", False),
+        ('["O", "B-X", "I-X"]', "len(TAGS) - 1", True),
+        ('("cat", "dog", "cow", "hen")', "len(TAGS) - 2", True),
+    ],
+)
+def test_head_of_listed_classes(names: str, count: str, wrong: bool) -> None:
+    text = f"""
+    from transformers import AutoModelForTokenClassification, Trainer
+    TAGS = {names}
+    model = AutoModelForTokenClassification.from_pretrained("bert-base-cased", num_labels={count})
+    Trainer(model=model, train_dataset=rows).train()
+    """
+    assert (said("script-words-numbered-apart", text) == "present") is wrong
+
+
+@pytest.mark.parametrize(
+    ("turn", "wrong"),
+    [
+        ("x.transpose(0, 2, 1)", False),
+        ("x.reshape(x.shape[0], x.shape[1] * x.shape[2])", False),
+        ("x.reshape(x.shape[0], x.shape[2], x.shape[1])", True),
+        ("x.reshape(x.size(0), x.size(2), x.size(1))", True),
+    ],
+)
+def test_turned_in_a_model(turn: str, wrong: bool) -> None:
+    text = f"""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.rnn = nn.Conv1d(3, 8, 3), nn.GRU(8, 8, batch_first=True)
+        def forward(self, x):
+            x = self.conv(x)
+            x = {turn}
+            return self.rnn(x)[0]
+    """
+    assert (said("script-axis-wrong", text) == "present") is wrong
+    assert said("script-sample-scrambled", text) != "present"
+
+
+_FASTAI = """
+    from fastai.vision.all import *
+    table = pd.read_csv("rows.csv")
+    table["is_valid"] = table["part"] == "valid"
+    block = DataBlock(
+        blocks=(ImageBlock, {block}), get_y=ColReader("rock"), splitter={splitter},
+        batch_tfms=[*aug_transforms({crop}), Normalize.from_stats({stats})],
+    )
+    dls = block.dataloaders(table, bs=48{order})
+    learn = vision_learner(dls, resnet34, loss_func={loss}, metrics=accuracy, pretrained={pretrained})
+    learn.freeze()
+    learn.fit_one_cycle(4, 2e-3)
+    {thaw}
+    learn.fit_one_cycle(20, slice(1e-5, 1e-3), cbs=SaveModelCallback(monitor="{monitor}", {comp}fname="best"))
+    learn.load("{name}")
+    probs, targets = learn.get_preds({part})
+    print("test", (probs.argmax(dim={dim}) == targets).float().mean())
+"""
+_RIGHT = {
+    "block": "CategoryBlock",
+    "splitter": "ColSplitter('is_valid')",
+    "crop": "min_scale=0.75",
+    "stats": "*imagenet_stats",
+    "order": "",
+    "loss": "CrossEntropyLossFlat()",
+    "pretrained": "True",
+    "thaw": "learn.unfreeze()",
+    "monitor": "accuracy",
+    "comp": "comp=np.greater, ",
+    "name": "best",
+    "part": "dl=dls.test_dl(rows, with_labels=True)",
+    "dim": "1",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "symptom", "wrong"),
+    [
+        ({}, "script-best-chosen-wrongly", False),
+        ({"monitor": "valid_loss", "comp": "comp=np.less, "}, "script-best-chosen-wrongly", False),
+        ({"monitor": "valid_loss", "comp": ""}, "script-best-chosen-wrongly", False),
+        ({"monitor": "valid_loss"}, "script-best-chosen-wrongly", True),
+        ({"comp": "comp=np.less, "}, "script-best-chosen-wrongly", True),
+        ({"name": "old"}, "script-best-chosen-wrongly", True),
+        ({}, "script-part-not-trained", False),
+        ({"thaw": "learn.freeze_to(-2)"}, "script-part-not-trained", False),
+        ({"thaw": ""}, "script-part-not-trained", True),
+        ({"thaw": "learn.freeze()"}, "script-part-not-trained", True),
+        ({}, "script-pretrained-lost", False),
+        ({"pretrained": "False"}, "script-pretrained-lost", True),
+        ({}, "script-regression-loss-on-classes", False),
+        (
+            {"block": "MultiCategoryBlock", "loss": "BCEWithLogitsLossFlat()"},
+            "script-regression-loss-on-classes",
+            False,
+        ),
+        ({"block": "RegressionBlock", "loss": "MSELossFlat()"}, "script-regression-loss-on-classes", False),
+        ({"loss": "MSELossFlat()"}, "script-regression-loss-on-classes", True),
+        ({"block": "MultiCategoryBlock"}, "script-regression-loss-on-classes", True),
+        ({}, "script-range-mismatch", False),
+        ({"stats": "[0.5, 0.5, 0.5], [0.2, 0.2, 0.2]"}, "script-range-mismatch", False),
+        ({"stats": "[123.7, 116.3, 103.5], [58.4, 57.1, 57.4]"}, "script-range-mismatch", True),
+        ({"crop": "min_scale=0.3"}, "script-augmentation-extreme", False),
+        ({"crop": "min_scale=0.01"}, "script-augmentation-extreme", True),
+        ({}, "script-training-sees-evaluation", False),
+        ({"splitter": "RandomSplitter(0.2)"}, "script-training-sees-evaluation", True),
+        ({}, "script-evaluates-training-data", False),
+        ({"part": "ds_idx=1"}, "script-evaluates-training-data", False),
+        ({"part": "dl=dls.train"}, "script-evaluates-training-data", True),
+        ({"part": "ds_idx=0"}, "script-evaluates-training-data", True),
+        ({}, "script-loader-keeps-order", False),
+        ({"order": ", shuffle=False"}, "script-loader-keeps-order", True),
+        ({}, "script-metric-miscounts", False),
+        ({"dim": "0"}, "script-metric-miscounts", True),
+    ],
+)
+def test_fastai(change: dict[str, str], symptom: str, wrong: bool) -> None:
+    text = textwrap.dedent(_FASTAI).format(**{**_RIGHT, **change})
+    assert (state(symptom, text) == "present") is wrong
+
+
+_PLAYED = """
+    obs, _ = env.reset()
+    for step in range(9000):
+        act = agent.act(obs, eps)
+        {after}, reward, done, cut, _ = env.step(act)
+        memory.add(obs, act, reward, {after}, done)
+        {moved}
+        if done or cut:
+            obs, _ = env.reset()
+        loss = agent.learn()
+        loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "moved", "wrong"),
+    [
+        ("nxt", "obs = nxt", False),
+        ("new_obs", "reward_sum, obs = reward_sum + reward, new_obs", False),
+        ("obs", "pass", False),
+        ("nxt", "pass", True),
+        ("next_state", "total = reward", True),
+    ],
+)
+def test_the_state_moves_on(after: str, moved: str, wrong: bool) -> None:
+    found = said("script-method-slipped", _PLAYED.format(after=after, moved=moved))
+    assert (found == "present") is wrong
+
+
+@pytest.mark.parametrize(
+    ("copy", "wrong"),
+    [
+        ("copy.deepcopy(self.online)", False),
+        ("Net()", False),
+        ("self.online", True),
+    ],
+)
+def test_target_net_is_a_copy(copy: str, wrong: bool) -> None:
+    text = f"""
+    import copy
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.out = nn.Linear(4, 2)
+        def forward(self, x):
+            return self.out(x)
+    class Agent:
+        def __init__(self):
+            self.online = Net()
+            self.target = {copy}
+        def learn(self, obs, act, rew, nxt):
+            with torch.no_grad():
+                goal = rew + 0.99 * self.target(nxt).max(1).values
+            loss = nn.functional.mse_loss(self.online(obs).gather(1, act).squeeze(1), goal)
+            loss.backward()
+    """
+    assert (said("script-layer-repeated", text) == "present") is wrong
+
+
+_DECODED = """
+    class Model(nn.Module):
+        def __init__(self, source_vocab, target_vocab):
+            super().__init__()
+            self.embed, self.cell = nn.Embedding(target_vocab, 8), nn.GRUCell(8, 8)
+            self.enc, self.out = nn.Embedding(source_vocab, 8), nn.Linear(8, target_vocab)
+        def forward(self, source, target):
+            h, found = self.enc(source).mean(1), []
+            token = torch.zeros_like(target[:, 0])
+            for t in range({over}):
+                h = self.cell(self.embed({fed}), h)
+                found.append(self.out(h))
+                token = target[:, t]
+            return torch.stack(found, 1)
+    model = Model({sizes})
+    for source, target in loader:
+        logits = model(source, target)
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), {held}.flatten())
+        loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("over", "fed", "sizes", "held", "symptom", "wrong"),
+    [
+        ("target.size(1)", "token", "len(src), len(tgt)", "target", "script-target-in-inputs", False),
+        (
+            "target.size(1) - 1",
+            "target[:, t]",
+            "len(src), len(tgt)",
+            "target[:, 1:]",
+            "script-target-in-inputs",
+            False,
+        ),
+        ("target.size(1)", "token", "len(src), len(tgt)", "target", "script-words-numbered-apart", False),
+        ("target.size(1)", "token", "tgt_size, src_size", "target", "script-words-numbered-apart", True),
+        ("target.size(1)", "token", "len(tgt), len(src)", "target", "script-words-numbered-apart", True),
+    ],
+)
+def test_decoders(over: str, fed: str, sizes: str, held: str, symptom: str, wrong: bool) -> None:
+    text = _DECODED.format(over=over, fed=fed, sizes=sizes, held=held)
+    assert (said(symptom, text) == "present") is wrong
+
+
+@pytest.mark.parametrize(
+    ("over", "fed", "wrong"),
+    [("size(1)", "token", False), ("size(1)", "target[:, t]", True), ("shape[1]", "target[:, t]", True)],
+)
+def test_step_is_not_fed_its_answer(over: str, fed: str, wrong: bool) -> None:
+    text = f"""
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.decoder, self.out = Cell(), nn.Linear(8, 5)
+        def forward(self, source, target):
+            h, found, token = self.start(source), [], self.first(source)
+            for t in range(target.{over}):
+                logits, h = self.decoder({fed}, h)
+                found.append(logits)
+                token = target[:, t] if random() < 0.5 else logits.argmax(-1)
+            return torch.stack(found, 1)
+    for source, target in loader:
+        logits = Model()(source, target)
+        loss = nn.functional.cross_entropy(logits.reshape(-1, 5), target.reshape(-1))
+        loss.backward()
+    """
+    assert (said("script-target-in-inputs", text) == "present") is wrong
