@@ -19,6 +19,7 @@ from .shape import Metric, Shape
 
 MAX_STATES = 200_000
 MIN_STATES = 5  # of a bar, to be a curve
+REDRAWN = 0.1  # share of the batches by which redrawings may miss their number: equal values are one
 MIN_CHANGES = 6  # from state to state, in the earlier and in the later half of the bars each
 SHRUNK = (
     0.6  # changes of the later half against those of the earlier one; a mean of 5 states or more is below
@@ -48,8 +49,6 @@ class EpochBars:
         last = self._open[-1] if self._open else None
         if last is not None and (state.total != last.total or state.step < last.step):
             self._drop()
-        elif last is not None and state.step == last.step:
-            return
         if self._count < MAX_STATES:
             self._open.append(state)
             self._count += 1
@@ -57,7 +56,7 @@ class EpochBars:
     def ended(self, epoch: float, *, training: bool) -> None:
         """The bar at hand has come to its end, as one of the training or of something else."""
         if training and len(self._open) > 1:
-            self._done.append((epoch, self._open))
+            self._done.append((epoch, _placed(self._open)))
             self._open = []
         else:
             self._drop()
@@ -98,6 +97,28 @@ class EpochBars:
             return False
         before = median(early)
         return before > 0 and median(late) > SHRUNK * before
+
+
+def _placed(bar: list[State]) -> list[State]:
+    """The states of a bar that are points: one to a count, or each redrawing where there is one to a batch.
+
+    tqdm draws itself anew whenever it is told of values (`set_postfix`), and moves its count less often.
+    """
+    told = [bar[0]]
+    counts = [bar[0]]
+    for state in bar[1:]:
+        if _values(state) != _values(told[-1]):
+            told.append(state)
+        if state.step != counts[-1].step:
+            counts.append(state)
+    total = bar[-1].total
+    if len(told) > len(counts) and abs(len(told) - total) <= max(1.0, REDRAWN * total):
+        return [state._replace(step=min(float(at), total)) for at, state in enumerate(told)]
+    return counts
+
+
+def _values(state: State) -> list[bytes]:
+    return [state.tokens[m.slot] for m in state.shape.metrics]
 
 
 def _value(state: State, raw: str) -> float:

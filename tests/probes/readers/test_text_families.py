@@ -779,6 +779,24 @@ def test_bars_that_show_the_loss_of_the_batch_are_the_curve(tmp_path: Path, end:
     assert any("progress bar" in note for note in content.notes)
 
 
+def test_a_bar_that_is_told_more_often_than_it_counts(tmp_path: Path) -> None:
+    """tqdm's set_postfix draws the bar at once, its count moves ten times a second: a state is a batch."""
+    wave = (0.3, -0.2, 0.25, -0.35, 0.1, -0.15, 0.3, -0.25)
+    state = "\rEpoch {e}: {p}%|##| {at}/8 [00:00<00:00, 99it/s, loss={x:.4f}]"
+    text = ""
+    for e in range(4):
+        losses = [2 / (1 + e + i / 8) + wave[i] for i in range(8)]
+        text += "".join(state.format(e=e, p=50 * (i > 4), at=4 * (i > 4), x=x) for i, x in enumerate(losses))
+        text += state.format(e=e, p=100, at=8, x=losses[-1]) + "\n"
+    found = points(read(tmp_path, text), "train/loss")
+
+    assert [at for at, _ in found] == list(range(32))
+    assert found[9][1] == pytest.approx(2 / (2 + 1 / 8) - 0.2, abs=1e-4)
+
+    fewer = "\r".join(line for line in text.split("\r") if " 0/8" not in line or "0%" not in line)
+    assert len(points(read(tmp_path, fewer), "train/loss")) == 4
+
+
 def test_bars_that_show_the_mean_of_the_epoch_are_no_curve(tmp_path: Path) -> None:
     """Each epoch would begin with a leap; the learning rate beside it is one of the moment all the same."""
     wave = (0.3, -0.2, 0.25, -0.35, 0.1, -0.15, 0.3, -0.25)
