@@ -36,6 +36,7 @@ from .both import (
     values_of,
     where_told,
 )
+from .chosen import by_choice
 from .unnamed import other_settings, role_told, say_others
 
 HALF = ("fp16", "bf16", "fp8")
@@ -130,6 +131,8 @@ def settings_differ(
         return unknown(by)
     if written and differ and all(_by_default(d) for d in differ):
         return unknown(f"neither side sets it: {'; '.join(map(told_sides, differ))}")
+    if by_choice(view, differ):
+        return unknown(f"{'; '.join(map(told_sides, differ))}: chosen, it seems, as the run ends no worse")
     if differ:
         return say_apart(differ)
     if pipelines:

@@ -11,6 +11,7 @@ from ..registry import Finding, View, absent, place_of, present, probe, unknown
 from ..run import Run
 from ..settings.roles import amount, far_apart, is_word, role_of
 from .both import BY_CHANCE, both, both_numbers, counted_in_passing, ratio_of, told_sides, where_told
+from .chosen import by_choice
 
 
 def _plain(run: Run) -> dict[str, tuple[Any, Place]]:
@@ -187,6 +188,8 @@ def more_samples(view: View, ratio: float) -> Finding:
     found = both(view, "train_samples")
     if found is not None and counted_in_passing(*found):
         ratio = max(ratio, BY_CHANCE)
+    if found is not None and by_choice(view, [found]):
+        return unknown(f"{told_sides(found)}: chosen, it seems, as the run ends no worse")
     return ratio_of(view, "train_samples", ratio, up=True)
 
 

@@ -144,3 +144,29 @@ def test_a_loss_that_a_teacher_makes_is_not_compared(told: dict[str, Any]) -> No
         mine = written(settings, [series("train/loss", LOSS + 1.0)])
         for symptom in ("final-loss-above-benchmark", "final-loss-far-above-benchmark"):
             assert reading("benchmark", symptom, mine, theirs).state is expected
+
+
+@pytest.mark.parametrize(
+    ("symptom", "mine", "theirs"),
+    [
+        ("dataset-settings-differ", {"n_train": 3000}, {"n_train": 2400}),
+        ("more-samples-than-benchmark", {"n_train": 3000}, {"n_train": 2400}),
+        ("model-differs", {"hidden_size": 96}, {"hidden_size": 64}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("end", "expected"), [(0.92, State.UNKNOWN), (0.90, State.UNKNOWN), (0.7, State.PRESENT)]
+)
+def test_sizes_that_somebody_chose(
+    symptom: str, mine: dict[str, Any], theirs: dict[str, Any], end: float, expected: State
+) -> None:
+    """More samples or a wider model are another experiment where held-out data end no worse."""
+
+    def side(raw: dict[str, Any], last: float) -> Any:
+        accuracy = last - 0.5 * np.exp(-np.arange(20) / 3)
+        return written(raw, [*FALL, series("eval/accuracy", accuracy)])
+
+    assert reading("benchmark", symptom, side(mine, end), side(theirs, 0.91)).state is expected
+    assert reading("benchmark", symptom, written(mine, FALL), written(theirs, FALL)).state is State.PRESENT
+    fewer = reading("benchmark", symptom, side(theirs, end), side(mine, 0.91)).state
+    assert symptom == "model-differs" or fewer is not State.UNKNOWN
