@@ -167,13 +167,18 @@ def _division_bare(source: Script, repeated: bool = False) -> Finding | None:
 
 
 def _over_samples(node: ast.expr) -> bool:
-    """`x[:n].std(0)`, `x[train].std(axis=0)`: the spread of each column over the samples."""
+    """`x[:n].std(0)`, `x[train].std(axis=0)`: the spread of each column over the samples.
+
+    Or one over the first `n` samples as a whole: `np.std(x[:n])`.
+    """
     if not isinstance(node, ast.Call) or last_name(node.func) not in _SPREADS:
         return False
-    given = (
-        node.args[1:] if unparse(getattr(node.func, "value", node)) in ("torch", "np", "numpy") else node.args
-    )
+    library = unparse(getattr(node.func, "value", node)) in ("torch", "np", "numpy", "jnp")
+    given = node.args[1:] if library else node.args
     axis = (given[0] if given else None) or keyword(node, "axis") or keyword(node, "dim")
+    whole = node.args[0] if library and node.args else receiver(node)
+    if axis is None and isinstance(whole, ast.Subscript) and isinstance(whole.slice, ast.Slice):
+        return isinstance(whole.slice.upper, (ast.Name, ast.Attribute)) and whole.slice.lower is None
     axes = axis.elts if isinstance(axis, ast.Tuple) else [axis]  # `(0, 1)`: over samples and places
     return any(isinstance(a, ast.Constant) and a.value == 0 for a in axes)
 

@@ -496,3 +496,44 @@ def softmax(x):
 
     assert state("script-softmax-by-hand", text.format(f" - {library}.max(x)")) == "absent"
     assert state("script-softmax-by-hand", text.format("")) == "present"
+
+
+@pytest.mark.parametrize(
+    ("spread", "expected"),
+    [("jnp.std(x[:n_train])", False), ("x[:n_train].std()", False), ("jnp.std(x)", True)],
+)
+def test_the_spread_of_the_first_samples_is_that_of_all(spread: str, expected: bool) -> None:
+    text = f"""
+import jax, optax
+import jax.numpy as jnp
+def get(x, n_train, n_test):
+    x = (x - x.mean()) / {spread}
+    return x[:n_train], x[n_train:]
+"""
+
+    assert (state("script-unsafe-division", text) == "present") is expected
+
+
+LOOKED_AT = """
+import mindspore.dataset as ds
+import mindspore.dataset.vision as vision
+from mindspore import nn, Model
+ds_train = ds.MnistDataset("MNIST/train")
+ds_test = ds.MnistDataset("MNIST/test")
+print(ds_train.get_dataset_size(), ds_test.get_dataset_size())
+def pipeline(folder):
+    data = ds.MnistDataset(folder).map(vision.Rescale(1 / 255, 0), input_columns="image")
+    return data.map(vision.HWC2CHW(), input_columns="image").batch(32)
+ds_train = pipeline("MNIST/train")
+ds_eval = pipeline("MNIST/test")
+model = Model(net, loss, nn.Adam(net.trainable_params()), metrics=metrics)
+model.train(3, ds_train)
+print(model.eval({}))
+"""
+
+
+def test_a_data_set_that_is_only_counted_is_not_scored() -> None:
+    symptom = "script-splits-processed-differently"
+
+    assert state(symptom, LOOKED_AT.format("ds_eval")) != "present"
+    assert state(symptom, LOOKED_AT.format("ds_test.batch(32)")) == "present"
