@@ -43,13 +43,19 @@ def in_question(hypotheses: Sequence[Hypothesis]) -> list[str]:
 
 
 def remedies(
-    known: Sequence[Remedy], facts: Mapping[str, Scalar], evidence: Evidence | None = None
+    known: Sequence[Remedy],
+    facts: Mapping[str, Scalar],
+    evidence: Evidence | None = None,
+    symptoms: Mapping[str, Symptom] | None = None,
 ) -> tuple[Remedy, ...]:
     """Return remedies by chance that they work per cost; none that does not apply, or that was done already.
 
-    First those that clear what is seen, last those of which nothing that they clear is there.
+    First those that clear what is seen, last those of which nothing that they clear is there. What is done
+    for a policy is offered where something of one was looked at.
     """
     fit = [r for r in known if all(applies(c, facts.get(f)) for f, c in r.applies_when.items())]
+    if symptoms is not None and not _of_policy(symptoms, evidence or {}):
+        fit = [r for r in fit if not r.clears or not all(_is_of_policy(symptoms, s) for s in r.clears)] or fit
     seen = {s for s, reading in (evidence or {}).items() if reading.state is State.PRESENT}
     left = [r for r in fit if not seen.intersection(r.done_by)] or fit
     return tuple(
@@ -151,10 +157,18 @@ def _candidates(
     Of policies only where one is known to be trained: any other run has no reward to look at.
     """
     reachable = sorted({s for cause in leading for s in paths[cause] if _askable(rules.symptoms[s])})
-    known = (s for s, r in evidence.items() if r.state is not State.UNKNOWN)
-    policy = any(rules.symptoms[s].area == POLICIES for s in known if s in rules.symptoms)
-    asked = [s for s in reachable if policy or rules.symptoms[s].area != POLICIES]
+    policy = _of_policy(rules.symptoms, evidence)
+    asked = [s for s in reachable if policy or not _is_of_policy(rules.symptoms, s)]
     return [s for s in asked if s not in evidence or _open(evidence[s])]
+
+
+def _of_policy(symptoms: Mapping[str, Symptom], evidence: Evidence) -> bool:
+    """Whether something that the training of a policy shows was looked at."""
+    return any(r.state is not State.UNKNOWN and _is_of_policy(symptoms, s) for s, r in evidence.items())
+
+
+def _is_of_policy(symptoms: Mapping[str, Symptom], symptom: str) -> bool:
+    return symptom in symptoms and symptoms[symptom].area == POLICIES
 
 
 def _askable(symptom: Symptom) -> bool:

@@ -160,7 +160,7 @@ class _Work:
             contributions=parts,
             reasons=reasons.speak_for,
             against=reasons.against,
-            remedies=advise.remedies(rule.remedies, self.facts, self.findings),
+            remedies=advise.remedies(rule.remedies, self.facts, self.findings, self.rules.symptoms),
             generalises=_raised_generals(self.rules, self.probability, cause),
             unexplained_earliest=explain.misses_earliest(first, self.paths[cause]),
         )

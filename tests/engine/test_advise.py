@@ -10,6 +10,7 @@ import pytest
 
 from traindoctor.engine.advise import MOST, remedies
 from traindoctor.engine.diagnose import diagnose, posterior
+from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import NextCheck, Reading, Remedy, RuleBase, RunInfo, State, Subject, Symptom
 
 P, A, U = State.PRESENT, State.ABSENT, State.UNKNOWN
@@ -201,3 +202,16 @@ def test_what_was_done_already_is_not_offered() -> None:
     assert said(P) == ["replace it"]
     assert said(A) == said(U) == ["replace it", "compare dumps"]
     assert [r.do for r in remedies([dump], {}, {"named": Reading("named", P, "")})] == ["compare dumps"]
+
+
+def test_remedies_of_policies_are_for_policies() -> None:
+    """Where nothing of a policy was looked at, nothing is said of them."""
+    rules = load_rules()
+    known = rules.causes["hyperparameter.regularization-too-weak"].remedies
+
+    def offered(symptom: str) -> bool:
+        evidence = {symptom: Reading(symptom, P, "")}
+        return any("policy" in r.do for r in remedies(known, {}, evidence, rules.symptoms))
+
+    assert not offered("eval-loss-turns-up")
+    assert offered("policy-leaves-reference")
