@@ -247,8 +247,19 @@ def settings_apart(view: View, keys: Iterable[str]) -> tuple[list[Both], int]:
         compared += 1
         if equal(key, *found) or _on_scale_of_bytes(view, key) or _without_decay(view, key, found):
             continue
+        if key == "router_aux_loss" and _balanced_alike(found):
+            continue
         differ.append(found)
     return differ, compared
+
+
+LIGHTLY = 5.0  # times the weight of the loss that balances experts: beyond that routing is another
+
+
+def _balanced_alike(found: Both) -> bool:
+    """Both sides balance their experts, one a little more."""
+    numbers = both_numbers(found)
+    return numbers is not None and min(numbers) > 0 and max(numbers) < LIGHTLY * min(numbers)
 
 
 def _without_decay(view: View, key: str, found: Both) -> bool:

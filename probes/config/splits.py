@@ -112,6 +112,7 @@ _FILE_ALIKE = re.compile(
 )
 
 _TEMPLATES = re.compile(r"^(?:template|chat_template|prompt_template|prompt_type|template_type)$")
+_WRITES = ("output_dir", "save_dir")
 _MODEL_PATH = re.compile(
     r"^(?:model|base_model|model_path|ckpt_dir|adapters?|(?:model|adapter)_name_or_path)$"
 )
@@ -135,9 +136,15 @@ def template_unlike_in_use(view: View) -> Finding:
     return _files_apart(view, _TEMPLATES, _same_model)
 
 
+def _other_model(mine: dict[str, Setting], theirs: dict[str, Setting]) -> bool:
+    """Both files say which model, and the second names neither the base of the first nor what it writes."""
+    known = any(_MODEL_PATH.search(key) or key in _WRITES for key in mine)
+    return known and any(map(_MODEL_PATH.search, theirs)) and not _same_model(mine, theirs)
+
+
 def _same_model(mine: dict[str, Setting], theirs: dict[str, Setting]) -> bool:
     base = {str(s.value) for key, s in mine.items() if _MODEL_PATH.search(key)}
-    written = [str(s.value).rstrip("/") for key, s in mine.items() if key in ("output_dir", "save_dir")]
+    written = [str(s.value).rstrip("/") for key, s in mine.items() if key in _WRITES]
     asked = [str(s.value) for key, s in theirs.items() if _MODEL_PATH.search(key)]
     return any(a in base or any(o and a.startswith(o) for o in written) for a in asked)
 
@@ -176,6 +183,8 @@ def _files_apart(
             a, b = mine[leaf], theirs[leaf]
             if _means_the_same(a.value, b.value):
                 equal.add(leaf)
+                continue
+            if _TEMPLATES.search(leaf) and _other_model(mine, theirs):
                 continue
             if _of_other_things(leaf, mine, theirs):
                 continue

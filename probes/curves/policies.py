@@ -448,6 +448,31 @@ def chosen_answers_lost(view: View, reward: float = -10.0, points: int = 8) -> F
 
 
 @probe()
+def preference_starts_apart(view: View, apart: float = 1.0, within: float = 20.0) -> Finding:
+    """At its first steps the policy gives answers `apart` more reward than its reference would.
+
+    A policy that starts as its reference has rewards of zero there. Without a reference (SimPO, CPO, ORPO)
+    the reward is a likelihood, which is below zero. A run that goes on has left its reference.
+    """
+    run = view.run
+    chosen, refused = run.series.get("train/reward_chosen"), run.series.get("train/reward_rejected")
+    values, others = logged(chosen), logged(refused)
+    if chosen is None or len(values) < 8 or len(others) < 8:
+        return unknown("the rewards of preferred and refused answers are not logged")
+    first, second, step = float(values[0]), float(others[0]), float(chosen.steps[0])
+    words = f"at step {step:g} the rewards are {first:.3g} and {second:.3g}; policy and reference give 0"
+    seen: dict[str, Any] = {"value": round(first, 3), "threshold": apart}
+    if run.events_of("resume") or step > within:
+        return unknown(f"{words}, but the log begins later or the run goes on from a checkpoint", **seen)
+    moved = float(np.median(np.abs(values[: max(4, len(values) // 4)] - first)))
+    if min(first, second) < apart:
+        return absent(words, series=(chosen.name,), **seen)
+    if moved > 0.5 * first:
+        return unknown(f"{words}, and they move fast", **seen)
+    return present(words, **seen, **at_finite(chosen, 0))
+
+
+@probe()
 def preferences_reversed(view: View, below: float = 0.4, above: float = 0.6) -> Finding:
     """Held-out pairs are told apart the wrong way round, while training pairs are told apart rightly.
 

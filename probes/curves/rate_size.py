@@ -244,7 +244,8 @@ def _comes_down(run: Run) -> str | None:
     return f"{loss.name} comes down in each of its {len(falls)} steps: none of them goes too far"
 
 
-def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = False) -> Finding:
+def above_usual(view: View, adam: float, sgd: float, what: str, until_broken: bool = False) -> Finding:
+    """Whether the largest rate in use is at or above these limits, where they fit optimizer and task."""
     peak = (_peak_until_broken(view.run) if until_broken else None) or _peak(view.run)
     if peak is None:
         return unknown("the learning rate is neither logged nor configured")
@@ -279,7 +280,7 @@ def _above(view: View, adam: float, sgd: float, what: str, until_broken: bool = 
 @probe()
 def lr_very_large(view: View, adam: float, sgd: float) -> Finding:
     """The largest learning rate is far above what the optimizer is used with."""
-    found = _above(view, adam, sgd, "far above what is used")
+    found = above_usual(view, adam, sgd, "far above what is used")
     said = ""
     if found.state is State.PRESENT:
         said = trains_little(view.run) or learned_well(view.run) or learned_all(view.run)
@@ -294,9 +295,9 @@ def lr_large(view: View, adam: float, sgd: float, far: float) -> Finding:
     `far` times the limits on `lr_very_large` tells the same rate, and one observation counts once: unknown,
     as where the loss breaks before steps of that rate can have moved the weights.
     """
-    found = _above(view, adam, sgd, "at or above the upper end", until_broken=True)
+    found = above_usual(view, adam, sgd, "at or above the upper end", until_broken=True)
     if found.state is State.PRESENT:
-        beyond = _above(view, adam * far, sgd * far, "far above what is used", until_broken=True)
+        beyond = above_usual(view, adam * far, sgd * far, "far above what is used", until_broken=True)
         if beyond.state is State.PRESENT:
             return unknown(f"{beyond.why}: more than large", value=beyond.value, where=beyond.where)
         if isinstance(found.value, float) and (near := _hardly_moved(view.run, found.value)):

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ...engine.model import State
 from ..registry import Finding, View, absent, place, present, probe, unknown
 from ..run import Floats, Run, Series
 from . import situation, stats
 from .judging import on_loss, see
 from .learning_rate import curve as rate_curve
 from .metrics import finite
+from .rate_size import above_usual
 from .shapes import Shape, rises_for_good, shape
 
 _STILL = 0.95  # of its peak: below this the rate is still on its way up
@@ -244,3 +246,33 @@ def _together(one: Series, other: Series) -> Floats:
     ]
     found: Floats = np.array([r for r in rows if np.all(np.isfinite(r))], dtype=float).reshape(-1, 3)
     return found
+
+
+@probe("train/loss")
+def large_rate_lifts(view: View, adam: float, sgd: float, rise: float = 1.5) -> Finding:
+    """The loss of a trained model rises by `rise` for good in the first half of the run, at a large rate.
+
+    What is tuned starts low and has all to lose: a rise at once, at a rate beyond the usual, is no chance.
+    """
+    series = situation.main_loss(view.run)
+    loss = None if series is None else shape(series)
+    if loss is None or loss.count < 8:
+        return unknown("the training loss has too few points; 8 are needed")
+    if why := situation.objective(view.run):
+        return unknown(why)
+    trained = situation.trained_start(view.run, loss)
+    if trained is None:
+        return unknown("nothing says that training starts from trained weights")
+    found = above_usual(view, adam, sgd, "at or above the upper end", until_broken=True)
+    if found.state is not State.PRESENT:
+        return found
+    up = rises_for_good(loss, rise)
+    words = f"{trained}; {found.why}"
+    if up is None or loss.part(up.onset) > 0.5:
+        return absent(f"{words}; {loss.name} does not rise for good", series=(loss.name,))
+    return present(
+        f"{words}, and {loss.name} rises from {up.best.value:.4g} to {up.end.value:.4g}",
+        value=found.value,
+        step=loss.step(up.onset),
+        **see(loss, up.onset),
+    )

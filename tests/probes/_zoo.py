@@ -1599,4 +1599,13 @@ def sick_runs(rng: np.random.Generator, n: int) -> dict[str, Sick]:
         "language-head-untrained",
         "fine-tuning-starts-high",
     )
+    lost = np.r_[np.linspace(1.5, 1.4, n // 8), np.full(n - n // 8, 6.5)]
+    add(
+        "tuned at a rate far too large",
+        run(
+            [series("train/loss", noisy(rng, lost, 0.01), at)],
+            {"pretrained": "gpt2", "learning_rate": 5e-3, "optimizer": "adamw"},
+        ),
+        "large-rate-lifts-loss",
+    )
     return found

@@ -54,6 +54,25 @@ def test_template_of_use(tmp_path: Path, files: dict[str, str], state: str) -> N
     assert told(tmp_path, "template-unlike-in-use", {"train.yaml": TRAIN, **files}) == state
 
 
+@pytest.mark.parametrize(
+    ("model", "state"),
+    [("org/Qwen2.5-7B", "unknown"), ("saves/a/merged", "present"), ("org/Llama-3-8B", "present")],
+)
+def test_template_of_another_model(tmp_path: Path, model: str, state: str) -> None:
+    """Inference of another model says nothing of how this one was trained."""
+    files = {"train.yaml": TRAIN, "infer.yaml": f"model_name_or_path: {model}\ntemplate: qwen\n"}
+    assert told(tmp_path, "script-splits-processed-differently", files) == state
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "state"), [(0.0, 0.001, "present"), (0.002, 0.001, "absent"), (0.1, 0.001, "present")]
+)
+def test_weight_of_the_balance_of_experts(tmp_path: Path, mine: float, theirs: float, state: str) -> None:
+    """None, or many times as much, is another routing; twice as much is none."""
+    sides = [_tuned(moe_aux_loss_coeff=v, adam_beta1=0.9, adam_beta2=0.95) for v in (mine, theirs)]
+    assert told(tmp_path, "further-hyperparameter-differs", *sides) == state
+
+
 def _tuned(**more: object) -> dict[str, str]:
     common = {
         "stage": "sft",
@@ -374,3 +393,43 @@ def test_format_of_summed_gradients(
 ) -> None:
     """Sums in half precision where the benchmark sums in fp32."""
     assert told(tmp_path, "gradients-summed-coarsely", _tuned(**mine), _tuned(**theirs)) == state
+
+
+@pytest.mark.parametrize(
+    ("chosen", "refused", "begins", "state"),
+    [
+        (8.4, 6.9, 5.0, State.PRESENT),
+        (0.01, -0.01, 5.0, State.ABSENT),
+        (-2.5, -2.9, 5.0, State.ABSENT),  # no reference: the reward is the likelihood itself
+        (8.4, 6.9, 900.0, State.UNKNOWN),
+    ],
+)
+def test_policy_and_reference_at_the_start(
+    chosen: float, refused: float, begins: float, state: State
+) -> None:
+    """A policy that starts as its reference has no reward there."""
+    at, rest = begins + np.arange(0, 200, 5.0), np.linspace(0, 0.3, 40)
+    made = run(
+        [
+            series("train/loss", np.linspace(0.7, 0.5, 40), at),
+            series("train/reward_chosen", chosen + rest, at, raw="rewards/chosen"),
+            series("train/reward_rejected", refused - rest, at, raw="rewards/rejected"),
+        ]
+    )
+    assert reading("policies", "preference-starts-apart", made).state is state
+
+
+@pytest.mark.parametrize(
+    ("settings", "end", "state"),
+    [
+        ({"pretrained": "gpt2", "learning_rate": 5e-3, "optimizer": "adamw"}, 6.5, State.PRESENT),
+        ({"pretrained": "gpt2", "learning_rate": 5e-3, "optimizer": "adamw"}, 1.2, State.ABSENT),
+        ({"pretrained": "gpt2", "learning_rate": 2e-5, "optimizer": "adamw"}, 6.5, State.ABSENT),
+        ({"learning_rate": 5e-3, "optimizer": "adamw"}, 6.5, State.UNKNOWN),
+    ],
+)
+def test_trained_model_is_lost(settings: dict[str, object], end: float, state: State) -> None:
+    """What was trained gets worse at once, at a rate beyond the usual."""
+    loss = np.r_[np.linspace(1.5, 1.4, 10), np.full(70, end)]
+    made = run([series("train/loss", loss * (1 + 0.005 * np.sin(np.arange(80) * 9)))], settings)
+    assert reading("gradients", "large-rate-lifts-loss", made).state is state

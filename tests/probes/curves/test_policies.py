@@ -121,6 +121,7 @@ def beside(name: str, returns: np.ndarray, values: np.ndarray) -> Run:
         ("preference-rewards-zero", dpo(ZEROS, ZEROS), PAIRS),
         ("chosen-answers-lost", dpo(-20 * T, 12 * T), PAIRS),
         ("preferences-reversed", held_out(1 - HELD), held_out(HELD)),
+        ("preference-starts-apart", dpo(8 + T, 1.5 * np.ones(N)), PAIRS),
         ("eval-return-apart", scored(FLAT), scored(RISING)),
         ("eval-return-apart", scored(FLAT), scored(0.001 * RISING)),  # shares of successes
         ("preferences-by-heart", dpo(-T, 12 * np.ones(N), 1.0), PAIRS),
@@ -154,6 +155,7 @@ def test_policies(symptom: str, sick: Run, well: Run) -> None:
         ("return-never-rises", beside("eval/success", FLAT, T)),  # against itself
         ("return-lost", beside("task_level", LOST, np.floor(5 * T))),
         ("chosen-answers-lost", dpo(-25 - T, 2 * T)),  # SimPO: no reference
+        ("preference-starts-apart", dpo(2 + 20 * T, T)),  # moves fast
         ("loss-starts-at-chance", dpo(ZEROS, ZEROS)),  # ln 2 is where the policy is its reference
     ],
 )
