@@ -96,7 +96,7 @@ def _symptom(atlas: Atlas, symptom: Symptom) -> Iterator[str]:
     if symptom.matters:
         yield f"- Why it matters: {rule_text(symptom.matters)}"
     if symptom.exceptions:
-        yield f"- Not a fault where {rule_text('; or where '.join(symptom.exceptions))}"
+        yield f"- Not a fault: {rule_text('; or '.join(symptom.exceptions))}"
     shown = [_to(atlas.rules, tail) for tail, _ in atlas.leading_to(symptom.id)]
     if shown:
         yield f"- Shown by {_some(shown)}"

@@ -139,7 +139,7 @@ def _in_code(found: Symptom) -> Iterator[str]:
         yield from (f"    {line}" for line in found.instead.rstrip().splitlines())
         yield ""
     if found.exceptions:
-        yield from _section("Not a fault where", found.exceptions)
+        yield from _section("Not a fault", found.exceptions)
 
 
 def _by_hand(found: Symptom) -> Iterator[str]:

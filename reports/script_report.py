@@ -145,7 +145,7 @@ def _finding(page: Page, number: int, one: Found) -> None:
         page.line("Instead:", indent=3)
         _code(page, one.instead.rstrip().splitlines())
     for exception in one.exceptions:
-        page.line((f"Not a fault where {plain(exception)}", "dim"), indent=3, hang=2)
+        page.line((f"Not a fault: {plain(exception)}", "dim"), indent=3, hang=2)
     for cause in one.points_to:
         page.line(f"Points to: {plain(cause.title)} ", (f"({cause.cause})", "dim"), indent=3, hang=2)
 
@@ -176,7 +176,7 @@ def render_markdown(report: ScriptReport, *, everything: bool = False) -> str:
         if one.instead:
             out += ["", "**Instead**", "", *_block(one.instead.rstrip().splitlines())]
         if one.exceptions:
-            out += ["", "**Not a fault where**", "", *(f"- {rule_text(e)}" for e in one.exceptions)]
+            out += ["", "**Not a fault**", "", *(f"- {rule_text(e)}" for e in one.exceptions)]
         if one.points_to:
             out += ["", "**Points to**", ""]
             out += [f"- {markdown(c.title)} ({code(c.cause)}): {rule_text(c.because)}" for c in one.points_to]
