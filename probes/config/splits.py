@@ -37,6 +37,7 @@ def splits_differ(view: View) -> Finding:
     from ..code.splits.alike import splits_processed_differently
     from ..code.splits.lengths_of_sides import cut_shorter_when_scored
     from ..code.splits.sides_apart import inputs_apart
+    from ..code.splits.text_apart import texts_changed_apart
 
     return any_of(
         (
@@ -46,6 +47,7 @@ def splits_differ(view: View) -> Finding:
             files_processed_differently(view),
             scaled_apart(view),
             first(view, inputs_apart, "the scripts make no pair of data sets"),
+            first(view, texts_changed_apart, "the scripts change no texts"),
             first(view, either(mapped_on_one_side, one_part_unscaled), "the scripts map no scaling by side"),
             first(view, cut_shorter_when_scored, "the scripts cut no samples by side"),
         )

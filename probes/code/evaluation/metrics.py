@@ -93,7 +93,7 @@ from .totals import (
     last_round_only,
     never_begun_anew,
 )
-from .units_unlike import one_side_turned_back
+from .units_unlike import one_side_turned_back, truth_scaled_in_training_alone
 from .worked_out import worked_out_otherwise
 
 Loops = (ast.For, ast.AsyncFor, ast.While)
@@ -178,6 +178,7 @@ def metric_miscounts(view: View) -> Finding:
                 answers_in_drawn_order,
                 scored_in_another_order,
                 one_side_turned_back,
+                truth_scaled_in_training_alone,
             ),
             worked_out_otherwise,
             told_at(first_broken),

@@ -12,7 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
-from ..shared.checks import at, ok
+from ..shared.checks import at, is_evaluation, ok
 
 _SPREAD = re.compile(r"(?i)(?:^|[._])(?:stds?|sd|sigma|scale_?|stdev|spread|range)(?:$|[_\[(.])")
 _CENTRE = re.compile(r"(?i)(?:^|[._])(?:means?|mu|mn|avg|min_?|offset|centre|center)(?:$|[_\[(.])")
@@ -123,3 +123,59 @@ def _as_predicted(source: Script, node: ast.expr) -> bool:
             return False
         value = value.args[0] if name == "asarray" and value.args else getattr(value.func, "value", None)
     return False
+
+
+_LOSSES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+
+
+def truth_scaled_in_training_alone(source: Script) -> Finding | None:
+    """`mse_loss(model(x), (t - mean) / std)` in training, `model(x) - t` where it is scored.
+
+    Only where the scoring function knows neither of the two figures: it cannot turn anything back.
+    """
+    seen: ast.AST | None = None
+    for truth, centre, spread in scaled_truths(source):
+        for node in (*source.of(ast.BinOp), *source.named(*_LOSSES)):
+            function = source.function_around(node)
+            if function is None or takes_gradients(source, function) or not is_evaluation(source, node):
+                continue
+            sides = _sides_of(node)
+            other = next((s for s in sides if unparse(s) != truth), None)
+            if other is None or len(sides) != 2 or truth not in map(unparse, sides):
+                continue
+            seen = seen or node
+            figures = {centre.partition(".")[0], spread.partition(".")[0]}
+            if figures & set(names_in(function)) or not _from_batch(function, truth):
+                continue
+            if _as_predicted(source, other):
+                why = "predictions on the scale that the loss is taken on are held against raw targets"
+                return at(source, node, why)
+    return ok(source, seen, "predictions are scored on the scale of their targets") if seen else None
+
+
+def scaled_truths(source: Script) -> Iterator[tuple[str, str, str]]:
+    """(target, centre, spread) of targets that are standardised where the loss is taken."""
+    for node in source.of(ast.BinOp):
+        if not (isinstance(node.op, ast.Div) and isinstance(node.left, ast.BinOp)):
+            continue
+        inner = node.left
+        if isinstance(inner.op, ast.Sub) and isinstance(inner.left, ast.Name):
+            truth, centre, spread = inner.left.id, unparse(inner.right), unparse(node.right)
+            held = _TRUTH.match(truth) and _CENTRE.search(centre) and _SPREAD.search(spread)
+            call = source.parents.get(node)
+            if held and isinstance(call, ast.Call) and "loss" in last_name(call.func).lower():
+                yield truth, centre, spread
+
+
+def _sides_of(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right] if isinstance(node.op, ast.Sub) else []
+    return list(node.args[:2]) if isinstance(node, ast.Call) else []
+
+
+def _from_batch(function: ast.AST, name: str) -> bool:
+    """A name that a loop over batches gives, and that nothing in the function sets again."""
+    loops = [n for n in of(function, ast.For) if name in names_in(n.target)]
+    again = [n for n in of(function, ast.Assign) if any(name in names_in(t) for t in n.targets)]
+    moved = all(last_name(n.value.func) in ("to", "cuda") for n in again if isinstance(n.value, ast.Call))
+    return bool(loops) and moved and all(isinstance(n.value, ast.Call | ast.Tuple) for n in again)

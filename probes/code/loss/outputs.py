@@ -48,10 +48,10 @@ def last_layer_cut(source: Script) -> Finding | None:
 
 
 def _activated(source: Script, activations: tuple[str, ...]) -> Iterator[ast.AST]:
-    if not _only_scores(source):
+    if not only_scores(source):
         return
     for owner in source.modules:
-        if _is_block(source, owner):
+        if is_block(source, owner):
             continue
         heads = {n: made for n, made in held(owner) if _is_last(made)}
         for made in heads.values():
@@ -65,7 +65,7 @@ def _activated(source: Script, activations: tuple[str, ...]) -> Iterator[ast.AST
                     yield output
 
 
-def _is_block(source: Script, owner: ast.ClassDef) -> bool:
+def is_block(source: Script, owner: ast.ClassDef) -> bool:
     """Other modules hold several of it: a part of their way, whatever its sizes are called."""
     made = [
         c
@@ -77,7 +77,7 @@ def _is_block(source: Script, owner: ast.ClassDef) -> bool:
     return len(made) > 1 or any(isinstance(p, rounds) for c in made for p in source.above(c))
 
 
-def _only_scores(source: Script) -> bool:
+def only_scores(source: Script) -> bool:
     """The losses of the program take raw scores, all of them."""
     names = {last_name(c.func) for c in source.calls} | {
         n.attr for n in of(source.tree, ast.Attribute) if isinstance(n.ctx, ast.Load)

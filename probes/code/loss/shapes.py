@@ -15,6 +15,7 @@ from ..model.activations import layer_of, width_of
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from .columns import columns_meet_rows
+from .logits_column import logits_against_labels
 
 _BROADCAST = (
     "mseloss",
@@ -38,7 +39,7 @@ def column_against_row(view: View) -> Finding:
     """
     return first(
         view,
-        either(_column, columns_meet_rows, shows("column-row")),
+        either(_column, columns_meet_rows, logits_against_labels, shows("column-row")),
         "the scripts compute no regression loss whose shapes can be told",
     )
 

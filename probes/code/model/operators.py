@@ -23,6 +23,7 @@ from .attention import (
     weights_over_queries,
 )
 from .cut_heads import head_cut
+from .cut_stacks import stack_cut
 from .heads import heads_misplaced
 
 _RECTIFIERS = ("ReLU", "relu", "relu_", "ReLU6", "relu6", "LeakyReLU", "leaky_relu", "softplus", "Softplus")
@@ -40,9 +41,8 @@ def output_rectified(view: View) -> Finding:
 
     False positive: targets that cannot be negative. A regression counts only where the script standardises.
     """
-    return first(
-        view, either(_rectified, last_layer_cut, head_cut), "no loss whose model's last operation can be told"
-    )
+    found = either(_rectified, last_layer_cut, head_cut, stack_cut)
+    return first(view, found, "no loss whose model's last operation can be told")
 
 
 def _rectified(source: Script) -> Finding | None:

@@ -47,9 +47,23 @@ def _miscomputed(source: Script) -> Finding | None:
         for node, kept, added in _running_means(function):
             if kept != added:
                 return at(source, node, f"a mean keeps {kept} of itself and takes 1 - {added} of what is new")
+        if (power := _corrected_astray(function)) is not None:
+            return at(source, power, "the correction of a mean is 1 - beta ** t, and this is (1 - beta) ** t")
         if (divided := _without_root(function)) is not None:
             return at(source, divided, "this divides by the mean of squares itself, without its root")
     return ok(source, seen, "the moments are computed as by the method") if seen is not None else None
+
+
+def _corrected_astray(function: Function) -> ast.BinOp | None:
+    """`v / (1 - beta2) ** t`: of a beta that a running mean of this function keeps."""
+    kept = {text for _, text, _ in _running_means(function)}
+    for node in of(function, ast.BinOp):
+        left = node.left
+        if isinstance(node.op, ast.Pow) and isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub):
+            counted = not isinstance(node.right, ast.Constant)
+            if counted and unparse(left.left) in ("1", "1.0") and unparse(left.right) in kept:
+                return node
+    return None
 
 
 def _means_of_squares(function: Function) -> Iterator[tuple[ast.AST, str]]:
@@ -66,9 +80,15 @@ def _means_of_squares(function: Function) -> Iterator[tuple[ast.AST, str]]:
                 yield node, _receiver(call)
         elif isinstance(node, (ast.Assign, ast.AugAssign)):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            itself = isinstance(node, ast.AugAssign) or _holds(node.value, unparse(target))
+            itself = isinstance(node, ast.AugAssign) or _holds(node.value, _named(target))
             if itself and _squared(node.value) and not _rooted(node.value, ""):
-                yield node, unparse(target)
+                yield node, _named(target)
+
+
+def _named(target: ast.expr) -> str:
+    """`v` of `v[:] = ...`, what is set in place."""
+    everything = isinstance(target, ast.Subscript) and unparse(target.slice) in (":", "...", "Ellipsis")
+    return unparse(target.value if isinstance(target, ast.Subscript) and everything else target)
 
 
 def _in_order(function: Function) -> list[ast.stmt]:
@@ -156,7 +176,17 @@ def _divisions(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _running_means(function: Function) -> Iterator[tuple[ast.AST, str, str]]:
-    """What `m.mul_(a).add_(g, alpha=1 - b)` keeps and takes: a and b."""
+    """What `m.mul_(a).add_(g, alpha=1 - b)` keeps and takes: a and b; as well `m = a * m + (1 - b) * g`."""
+    for node in of(function, ast.Assign):
+        value = node.value
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            kept, taken = factors(value.left), factors(value.right)
+            name = _named(node.targets[0])
+            rests = [f for f in taken if isinstance(f, ast.BinOp) and isinstance(f.op, ast.Sub)]
+            rest = [f.right for f in rests if _is(f.left, 1)]
+            mine = [unparse(f) for f in kept if unparse(f) != name]
+            if len(kept) == 2 and len(mine) == 1 and len(rest) == 1 and "damp" not in unparse(rest[0]):
+                yield node, mine[0], unparse(rest[0])
     for call in of(function, ast.Call):
         inner = receiver(call)
         if last_name(call.func) not in ("add_", "addcmul_") or not isinstance(inner, ast.Call):

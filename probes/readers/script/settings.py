@@ -39,11 +39,8 @@ _DROPPED_BY_CALL = (
     "torch.nn.functional.dropout",
 )  # of what comes first
 _STRONG = 0.65  # a share of dropout that few mean
-# shares that models of transformers drop, by the words of their configurations
-_DROPPED_BY_MODELS = (
-    *("hidden_dropout_prob", "hidden_dropout", "attention_probs_dropout_prob", "resid_pdrop", "embd_pdrop"),
-    *("attn_pdrop", "attention_dropout", "dropout_rate", "classifier_dropout"),
-)
+# shares that models drop, by the words of their configurations: resid_pdrop, seq_classif_dropout
+_DROPS = re.compile(r"(?:\w+_)?(?:p?drop|dropout)(?:_prob|_rate|_p)?")
 # the function and the class of one loss
 _FUNCTIONAL = {
     "cross_entropy": "crossentropyloss",
@@ -263,10 +260,11 @@ class Extractor(Values):
             if isinstance(share, ast.Constant) and isinstance(share.value, float) and share.value >= 1:
                 yield from self._one(call, "weight_decay", share)
         elif lower in ("lstm", "gru", "simplernn", "from_pretrained") or lower.endswith("config"):
-            for word in ("dropout", "recurrent_dropout", *_DROPPED_BY_MODELS):
-                share = keyword(call, word)
+            for given in call.keywords:
+                share = given.value
                 if (
-                    isinstance(share, ast.Constant)
+                    _DROPS.fullmatch(given.arg or "")
+                    and isinstance(share, ast.Constant)
                     and isinstance(share.value, float)
                     and share.value > _STRONG
                 ):
