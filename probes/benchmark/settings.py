@@ -37,6 +37,7 @@ from .both import (
     where_told,
 )
 from .chosen import by_choice
+from .flags import gradients_summed_coarsely
 from .unnamed import other_settings, role_told, say_others
 
 HALF = ("fp16", "bf16", "fp8")
@@ -419,6 +420,8 @@ def any_hyperparameter_differs(
     differ = [d for d in differ if not (written and _by_default(d))]
     if differ:
         return say_apart(differ)
+    if written and (coarse := gradients_summed_coarsely(view)).state is State.PRESENT:
+        return unknown(f"only the sum of gradients differs: {coarse.why}")
     stronger = ratio_of(view, "max_grad_norm", CUT, up=False) if "max_grad_norm" in without else None
     if stronger is not None and stronger.state is State.PRESENT:
         return unknown(f"only the clipping differs that far: {stronger.why}")

@@ -249,7 +249,7 @@ def _together(one: Series, other: Series) -> Floats:
 
 
 @probe("train/loss")
-def large_rate_lifts(view: View, adam: float, sgd: float, rise: float = 1.5) -> Finding:
+def large_rate_lifts(view: View, adam: float, sgd: float, rise: float = 1.3) -> Finding:
     """The loss of a trained model rises by `rise` for good in the first half of the run, at a large rate.
 
     What is tuned starts low and has all to lose: a rise at once, at a rate beyond the usual, is no chance.

@@ -433,3 +433,10 @@ def test_trained_model_is_lost(settings: dict[str, object], end: float, state: S
     loss = np.r_[np.linspace(1.5, 1.4, 10), np.full(70, end)]
     made = run([series("train/loss", loss * (1 + 0.005 * np.sin(np.arange(80) * 9)))], settings)
     assert reading("gradients", "large-rate-lifts-loss", made).state is state
+
+
+def test_only_the_sum_of_gradients_differs(tmp_path: Path) -> None:
+    """What a check of its own tells is no sign that all hyperparameters are equal."""
+    sides = [_tuned(**{**FINE, "adam_beta1": 0.9, "adam_beta2": 0.95}) for _ in range(2)]
+    sides[0] = _tuned(grad_reduce_in_bf16=True, adam_beta1=0.9, adam_beta2=0.95)
+    assert told(tmp_path, "further-hyperparameter-differs", *sides) == "unknown"
