@@ -12,7 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok
-from ..shared.sides import literal
+from ..shared.sides import literal, side
 from ..trainers.hooks import lightning, methods
 
 # ---------------------------------------------------------------------------------------------------- best
@@ -57,9 +57,14 @@ def monitored_in_training(source: Script) -> Finding | None:
         return None
     for owner in lightning(source):
         training, held = _logged(owner, _TRAINS), _logged(owner, _CHECKS)
-        if training is None or not held or "validation_step" not in methods(owner):
+        if training is None or held == set() or "validation_step" not in methods(owner):
             continue
         plain = name.removesuffix("_epoch").removesuffix("_step")
+        if held is None:  # not all that validation logs is written out
+            said = name in training and side(name) is True
+            if said:
+                return at(source, made, f"`{name}` is of the training data: held-out data choose nothing")
+            continue
         if {name, plain} & held:
             return ok(source, made, "validation chooses the checkpoint")
         if {name, plain} & training:

@@ -51,6 +51,7 @@ from .counts import logged_without_reset, normalised_over_batch, other_batch_siz
 from .crosswise import metric_crosswise, power_of_nats
 from .exchanged import figures_exchanged
 from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
+from .figures_of_rows import figure_of_another_name, means_over_rows
 from .formulas import formula_wrong, half_converted, reduced_unlike
 from .handed_names import answers_asked_second, handed_by_wrong_name
 from .handed_unread import best_batch_told, data_unread, known_unread
@@ -131,7 +132,7 @@ def metric_miscounts(view: View) -> Finding:
             never_begun_anew,
             metric_crosswise,
             *(handed_by_wrong_name, answers_asked_second, share_of_all, parts_crossed),
-            answers_over_rows,
+            *(answers_over_rows, figure_of_another_name, means_over_rows),
             power_of_nats,
             goes_on_to_held_out,
             kept_between_evaluations,

@@ -14,6 +14,7 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, holds_unseen_layers, imports_locals, is_evaluation, ok, on_other_sides
 from ..shared.sides import either, literal
+from .lists_gone_through import rounds_unbent
 
 _LAYERS = re.compile(r"^(?:Lazy)?(?:Linear|Dense|Conv[123][dD]|ConvTranspose[123]d|Embedding)$")
 _NORMS = re.compile(r"^(?:Batch|Layer|Group|Instance|RMS)_?Norm\w*$")
@@ -39,7 +40,9 @@ def layers_unbent(view: View) -> Finding:
     Three and more, or two of which the first one widens: a widened layer without a bend adds nothing.
     """
     return first(
-        view, either(shows("linear-only"), _widened, _never_bent, _bent), "the scripts write out no layers"
+        view,
+        either(shows("linear-only"), _widened, _never_bent, _bent, rounds_unbent),
+        "the scripts write out no layers",
     )
 
 

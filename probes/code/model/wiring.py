@@ -16,6 +16,7 @@ from ..shared.checks import at, first, ok
 from ..shared.nodes import chosen, raises
 from ..shared.sides import either
 from .compact_values import compact_value_lost
+from .lists_gone_through import left_out_of_rounds
 from .piles import pile_unread, unread_key
 from .reach import layers_with_weights
 
@@ -168,15 +169,15 @@ def layer_unused(view: View) -> Finding:
 
     Left aside: modules whose methods look attributes up by name, and those that are not in the script.
     """
-    return first(view, lambda s: _unused(s, norms=False), "the scripts hold no model with layers")
+    looks = either(lambda s: _unused(s, norms=False), lambda s: left_out_of_rounds(s, norms=False))
+    return first(view, looks, "the scripts hold no model with layers")
 
 
 @probe()
 def norm_unused(view: View) -> Finding:
     """A module makes a normalisation layer that none of its methods ever uses."""
-    return first(
-        view, lambda s: _unused(s, norms=True), "the scripts hold no model with normalisation layers"
-    )
+    looks = either(lambda s: _unused(s, norms=True), lambda s: left_out_of_rounds(s, norms=True))
+    return first(view, looks, "the scripts hold no model with normalisation layers")
 
 
 def _unused(source: Script, norms: bool) -> Finding | None:

@@ -74,3 +74,22 @@ def graph_loader_keeps_order(source: Script) -> Finding | None:
                 source, call, f"{last_name(call.func)} hands out the training nodes in their stored order"
             )
     return None
+
+
+def files_in_order(source: Script) -> Finding | None:
+    """`tf.data.Dataset.list_files(pattern, shuffle=False)` for training, and nothing shuffles afterwards."""
+    mixes = (
+        "shuffle",
+        "shuffle_",
+        "permutation",
+        "sample_from_datasets",
+        "choose_from_datasets",
+        "random_shuffle",
+    )
+    if source.loose or source.named(*mixes) or "shuffle_files" in source.code:
+        return None
+    for call in source.named("list_files"):
+        told = keyword(call, "shuffle")
+        if told is not None and is_false(told) and source.named("fit", "apply_gradients", "minimize"):
+            return at(source, call, "files come in the order of their names, and nothing shuffles them")
+    return None

@@ -75,6 +75,18 @@ def _extreme(source: Script) -> Finding | None:
         degrees = (
             [n.value for n in of(turned, ast.Constant) if isinstance(n.value, (int, float))] if turned else []
         )
+        of_keras = re.search(r"(?i)keras|layers", source.owner(call)) or "torchvision" not in source.code
+        if (
+            name == "RandomRotation"
+            and degrees
+            and {"keras", "tensorflow"} & set(source.frameworks)
+            and of_keras
+        ):
+            if max(abs(n) for n in degrees) >= 1:  # a share of a full turn
+                return at(
+                    source, call, "the angle is a share of a full turn here: any is drawn, over and over"
+                )
+            continue
         if name == "RandomRotation" and degrees and max(abs(n) for n in degrees) >= 90:
             return at(source, call, "rotations this large change what the image shows")
         scale = keyword(call, "scale")

@@ -27,7 +27,7 @@ from ..tensorflow.graph_data import fed_in_stored_order, piped_in_stored_order
 from ..tensorflow.keras_slips import fit_in_order
 from ..trainers.fastai_learner import order_kept_by_learner
 from .asked import shuffle_not_asked
-from .chance_unused import graph_loader_keeps_order, source_never_handed
+from .chance_unused import files_in_order, graph_loader_keeps_order, source_never_handed
 from .counted_orders import order_counted_up
 from .drawn_orders import (
     copy_shuffled,
@@ -76,7 +76,7 @@ def order_is_fixed(view: View) -> Finding:
             shuffled_other_side,
             order_by_turned_flag,
             order_left,
-            source_never_handed,
+            *(source_never_handed, files_in_order),
             order_counted_up,
             order_sorted_again,
             seeded_each_epoch,

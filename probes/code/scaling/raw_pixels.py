@@ -10,6 +10,8 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
+from ..shared.sides import either
+from .trained_bodies import body_unprepared
 
 _LOADED = re.compile(r"(?:^|\.)(?:mnist|fashion_mnist|cifar10|cifar100)$")
 # whatever may bring pixels into another range, or make their range not matter: then nothing is told
@@ -28,7 +30,9 @@ def raw_pixels(view: View) -> Finding:
 
     Passed over where a trained body is used: what it wants is its own matter, and some scale by themselves.
     """
-    return first(view, _raw, "the scripts read no pictures by Keras and train on them")
+    return first(
+        view, either(_raw, body_unprepared), "the scripts read no pictures by Keras and train on them"
+    )
 
 
 def _raw(source: Script) -> Finding | None:

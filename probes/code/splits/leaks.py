@@ -17,6 +17,7 @@ from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..evaluation.best_kept import gradients_on_held_out
+from ..evaluation.figures_of_rows import test_figure_chooses
 from ..model.sequence import target_is_input
 from ..shared.checks import at, first, ok, told_at
 from ..shared.nodes import is_true, refilled
@@ -499,7 +500,15 @@ def selected_on_test(view: View) -> Finding:
     """The best model is chosen, or training stopped, by the data that the final score is reported on."""
     return first(
         view,
-        either(_on_test, chosen_by_test, test_chooses, part_never_read, chosen_by_scored, tuned_on_test),
+        either(
+            _on_test,
+            chosen_by_test,
+            test_chooses,
+            test_figure_chooses,
+            part_never_read,
+            chosen_by_scored,
+            tuned_on_test,
+        ),
         "the scripts choose no model",
     )
 

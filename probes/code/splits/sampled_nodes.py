@@ -86,6 +86,13 @@ def starts_at_held_out(source: Script) -> Finding | None:
         return None
     seeds = keyword(calls[0], "input_nodes")
     name = unparse(seeds) if seeds is not None else ""
+    learns = [
+        s for c, _ in source.losses if takes_gradients(source, s := source.function_around(c) or source.tree)
+    ]
+    whole = seeds is None or name == "None"
+    if whole and learns and re.search(r"train_(?:mask|idx)", source.code):
+        if not any(re.search(r"train_(?:mask|idx)", unparse(s)) for s in learns):
+            return at(source, calls[0], "batches start at every node, those of validation and test with them")
     statement = source.parents.get(calls[0])
     target = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     if side(name) is False and side(target) is not False and re.search(r"train_(?:mask|idx)", source.code):
