@@ -13,6 +13,7 @@ from .labels.tuned_texts import adapters_for_inference
 from .loss.bounded_targets import standardised_pixels_as_shares
 from .loss.calls import loss_wrong as standard_loss_wrong
 from .loss.ctc import ctc_input_wrong
+from .loss.distilled import divergence_astray
 from .loss.divergence import divergence_of_wrong_kind, gaussian_divergence_wrong, mean_beside_sum
 from .loss.emptied import loss_emptied
 from .loss.likelihood_arguments import (
@@ -373,7 +374,7 @@ def decay_astray(view: View) -> Finding:
 @probe()
 def divergence_wrong(view: View) -> Finding:
     """A divergence gets arguments of the wrong kind, or the Gaussians' one has a term with the wrong sign."""
-    checks = either(divergence_of_wrong_kind, gaussian_divergence_wrong, mean_beside_sum)
+    checks = either(divergence_of_wrong_kind, gaussian_divergence_wrong, mean_beside_sum, divergence_astray)
     return first(view, checks, "the scripts compute no divergence that is wrong")
 
 

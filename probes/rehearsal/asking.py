@@ -24,8 +24,15 @@ TAPED = ("mindspore", "flax", "equinox")
 FORWARD = ("forward", "construct", "call", "__call__")
 
 
+def _in_a_row(net: Net) -> bool:
+    """A class of the program that derives from a library's chain of layers, without a forward of its own."""
+    return net.kind is not None and net.kind.derives("Sequential", "SequentialCell")
+
+
 class Asking(Flowing):
     """Questions to networks."""
+
+    lost_inside = False  # a network within the one that is asked was not understood
 
     def ask(self, net: Net, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
         """Ask a network: its forward is gone through; the outermost one is noted."""
@@ -40,7 +47,8 @@ class Asking(Flowing):
         if net.layer:
             return self.layer(net, given, named, node)
         forward = next((f for n in FORWARD if net.kind and (f := net.kind.find(n))), None)
-        if self.inside_net or forward is None or self.is_loss(net) or self.is_step(net):
+        in_a_row = forward is None and bool(net.children) and _in_a_row(net)
+        if self.inside_net or (forward is None and not in_a_row) or self.is_loss(net) or self.is_step(net):
             return self._forward(net, forward, given, named, node)
         return self.noted(net, given, named, node, lambda: self._forward(net, forward, given, named, node))
 
@@ -78,6 +86,8 @@ class Asking(Flowing):
         try:
             answer = run()
         finally:
+            event.opaque |= self.lost_inside
+            self.lost_inside = False
             self.inside_net -= 1
             event.modal = self.modal.pop()
             event.made = marks.plain(self.machine, answer)
@@ -87,7 +97,15 @@ class Asking(Flowing):
         return self.marked(answer, event, tensors, net)
 
     def _forward(self, net: Net, found: Any, given: list[Any], named: dict[str, Any], node: ast.AST) -> Any:
+        if found is None and net.children and _in_a_row(net):
+            held = list(given)
+            self.inside_net += 1
+            for child in list(net.children.values()):
+                held = [self.ask(child, held, {}, node)]
+            self.inside_net -= 1
+            return held[0] if held else Unknown("forward")
         if found is None or not isinstance(found[1], Routine):
+            self.lost_inside = self.inside_net > 0
             return Unknown("forward")
         routine = Routine(found[1].node, found[1].around, net, found[0])
         self.inside_net += 1
@@ -95,6 +113,7 @@ class Asking(Flowing):
             return self.call_routine(routine, given, named, node)
         except (*ODD, Broken) as error:
             self.journal.notes.append(f"forward: {error}"[:200])
+            self.lost_inside = True
             return Unknown("forward")
         finally:
             self.inside_net -= 1

@@ -184,6 +184,8 @@ def _indices_for_rows(source: Script) -> Finding | None:
                 )
     if {"keras", "tensorflow"} & set(source.frameworks):
         for kind, node in _loss_kinds(source).items():
+            if any(k.lower().startswith("sparse") for k in _loss_kinds(source)):
+                continue  # that one gets the indices, and this one distributions
             if re.match(r"(?i)^categorical_?crossentropy$", kind) and _are_indices(source):
                 return at(source, node, "this loss takes one-hot rows, and the labels are indices")
     return None

@@ -17,7 +17,7 @@ from ..mindspore.steps import competing_tags
 from ..model.operators import outputs_of
 from ..shared.checks import at, first, ok
 from ..shared.factors import without_floor
-from ..shared.nodes import is_negative
+from ..shared.nodes import is_negative, is_true
 from ..shared.sides import either, literal
 from ..tensorflow.answers import loss_of_other_answers
 from ..tensorflow.slips import classes_of_one_output, exclusive_by_sigmoid
@@ -469,8 +469,16 @@ _ON_LOGITS = (
 )
 
 
+def _made_for_logits(source: Script) -> list[ast.Call]:
+    """Losses of a step of one's own, all made with `from_logits=True`; `compile` is judged elsewhere."""
+    made = source.named("SparseCategoricalCrossentropy", "CategoricalCrossentropy", "BinaryCrossentropy")
+    compiled = any(keyword(c, "loss") is not None for c in source.named("compile"))
+    asked = [c for c in made if (told := keyword(c, "from_logits")) is not None and is_true(told)]
+    return asked if asked and len(asked) == len(made) and not compiled else []
+
+
 def _activated(source: Script) -> Finding | None:
-    calls = source.named(*_ON_LOGITS)
+    calls = source.named(*_ON_LOGITS) or _made_for_logits(source)
     if not calls:
         return None
     for call in calls:

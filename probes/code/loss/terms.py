@@ -63,7 +63,8 @@ def _taken_off(source: Script) -> Finding | None:
             continue
         known.add(node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-            if _is_loss(source, node.left) and _is_loss(source, node.right):
+            both = _is_loss(source, node.left) and _is_loss(source, node.right)
+            if both or _of_two_losses(source, node):
                 seen = seen or node
                 if isinstance(node.op, ast.Sub) and not _CLIMBED.search(_about(node.right)):
                     if not _of_references(source, node) and not _handed_out(source, node.right):
@@ -108,6 +109,28 @@ def _is_loss(source: Script, node: ast.expr) -> bool:
     if any(n in standard for n in walk(node)):
         return True
     return any(NAMED.search(name) for name in _names(node))
+
+
+def _of_two_losses(source: Script, node: ast.BinOp) -> bool:
+    """`hard = self.hard_loss(y, out)` beside `soft = divergence(...)`: two losses give them."""
+    left, right = _given_by(source, node.left), _given_by(source, node.right)
+    return bool(left) and bool(right) and not left & right
+
+
+def _given_by(source: Script, node: ast.expr) -> set[str]:
+    """The losses that gave the values of an expression: objects of a library's classes, or by their names."""
+    mine, found = flow(source), set[str]()
+    for name in of(node, ast.Name):
+        made = mine.whole_given(name)
+        if not isinstance(made, ast.Call):
+            continue
+        held = mine.values(made.func, 3)
+        classes = [last_name(v.func) for v in held if isinstance(v, ast.Call)]
+        if any(re.search(r"(?:Loss|[Ee]ntropy|Divergence)$", c) for c in classes) or NAMED.search(
+            last_name(made.func)
+        ):
+            found.add(unparse(made.func))
+    return found
 
 
 def _handed_out(source: Script, node: ast.expr) -> bool:

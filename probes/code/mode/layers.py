@@ -10,6 +10,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..evaluation.by_batch import scored_loops
+from ..loss.distilled import frozen_net_in_training
 from ..model.drop_by_hand import dropped_in_evaluation
 from ..optimizer.frozen import judges
 from ..shared.checks import at, first, is_evaluation, ok
@@ -167,6 +168,7 @@ def mode_fixed_in_call(view: View) -> Finding:
     `training=False` on batch norm or on a whole backbone is how fine-tuning keeps statistics: left aside.
     """
     graph = (
+        frozen_net_in_training,
         fed_in_training_mode,
         fed_as_in_training,
         trained_in_evaluation_mode,

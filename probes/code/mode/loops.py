@@ -9,7 +9,7 @@ from ....engine.model import State
 from ...readers._tree import names_bound, names_in, of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name, moves_one_tensor, receiver
 from ...registry import Finding, View, probe
-from ...rehearsal.judges import shows
+from ...rehearsal.judges import runs_alike, shows
 from ...scripts.flow import flow, returns
 from ...scripts.learning import taken
 from ...scripts.syntax import Function, Script
@@ -86,6 +86,8 @@ def _eval_while_training(source: Script) -> Finding | None:
         for c in evals
         if runs_in(source, c, epoch_loop) or (_before(source, c, epoch_loop) and c.lineno > back)
     ]
+    if reached and runs_alike(source):
+        return None  # no layer of the network knows of modes
     if reached:
         return at(
             source, reached[0], "the model is put into evaluation mode and never back before training goes on"

@@ -20,12 +20,11 @@ def compact_value_lost(source: Script) -> Finding | None:
 
     Of methods of flax that make their layers where they ask them; other modules are followed by their layers.
     """
-    if "jax" not in source.frameworks:
+    if not {"jax", "keras", "tensorflow"} & set(source.frameworks):
         return None
-    for function in source.forwards:
-        if not any(last_name(d) == "compact" for d in function.decorator_list):
-            continue
-        for node in of(function, ast.Expr):
+    flax = [f for f in source.forwards if any(last_name(d) == "compact" for d in f.decorator_list)]
+    for function in flax if "jax" in source.frameworks else _of_keras(source):
+        for node in of(function, ast.Expr) if function in flax else ():
             if _layer(node.value):
                 return at(source, node, "what this layer gives is thrown away")
         for body in _blocks(function):
@@ -33,6 +32,12 @@ def compact_value_lost(source: Script) -> Finding | None:
                 if lost := _replaced(first, second):
                     return at(source, first, f"`{lost}` is given another value before anything reads it")
     return None
+
+
+def _of_keras(source: Script) -> list[Function]:
+    """Functions that let a stream through layers of Keras: `y = layers.Conv2D(8, 3)(x)`."""
+    functions = source.of(ast.FunctionDef)
+    return [f for f in functions if sum(_layer(n.value) for n in of(f, ast.Assign)) > 1]
 
 
 def _layer(value: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from ...readers.script import all_arguments, argument, keyword, last_name, recei
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
+from ..loss.distilled import teacher_at_random
 from ..shared.checks import at, first, ok
 from ..shared.nodes import is_false, is_none
 from ..trainers.fastai_learner import frozen_at_random
@@ -81,6 +82,7 @@ def _lost(source: Script) -> Finding | None:
         _frozen_at_random,
         _head_alone,
         frozen_at_random,
+        teacher_at_random,
     )
     for look in looks:
         found = look(source)

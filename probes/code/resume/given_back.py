@@ -24,7 +24,7 @@ from ..tensorflow.slips import (
 )
 from ..trainers.deepspeed import weights_alone_resumed
 from ..trainers.trainer_settings import flag_unread, resumed_from_weights
-from .held import KINDS, left_out_of_state, states_astray, whose
+from .held import KINDS, kinds_of_call, left_out_of_state, states_astray, whose
 from .made_again import (
     average_unregistered,
     counter_outside,
@@ -85,7 +85,8 @@ def _torch(source: Script) -> Finding | None:
         return None
     held = source.named("state_dict")
     saved = {_kind(source, c) for c in held if _is_saved_for(source, c, models[0])} - {"model"}
-    given = {_kind(source, c) for c in source.named("load_state_dict")} - {"model"}
+    given = {k for c in source.named("load_state_dict") for k in kinds_of_call(source, c)}
+    given = {"model" if k == "average" else k for k in given} - {"model"}
     missing = sorted(saved - given)
     if missing:
         return at(source, models[0], f"resuming leaves the {missing[0]} out, whose state is saved")

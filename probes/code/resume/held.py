@@ -55,6 +55,48 @@ def whose(source: Script, call: ast.Call) -> str:
     return "scaler" if source.is_scaler(call.func) else kind
 
 
+def kinds_of_call(source: Script, call: ast.Call) -> set[str]:
+    """As `whose`; of a name that a loop gives, of all: `for part, key in ((opt, "o"), (scaler, "s"))`."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    held = looped(source, owner) if isinstance(owner, ast.Name) else []
+    return {kind_of(unparse(h)) for h in held} or {whose(source, call)}
+
+
+def looped(source: Script, name: ast.Name) -> list[ast.expr]:
+    """What a loop, or a comprehension, over a written-out tuple, list or dict gives a name."""
+    for outer in source.above(name):
+        loops = getattr(outer, "generators", [outer] if isinstance(outer, ast.For) else [])
+        for loop in loops:
+            rows = _rows(source, loop.iter)
+            target = loop.target
+            if isinstance(target, ast.Name) and target.id == name.id:
+                return rows
+            if isinstance(target, ast.Tuple) and name.id in (places := [unparse(e) for e in target.elts]):
+                at = places.index(name.id)
+                parts = [r.elts for r in rows if isinstance(r, (ast.Tuple, ast.List))]
+                if len(parts) == len(rows) and all(len(p) > at for p in parts):
+                    return [p[at] for p in parts]
+    return []
+
+
+def _rows(source: Script, over: ast.expr) -> list[ast.expr]:
+    items = isinstance(over, ast.Call) and last_name(over.func) in ("items", "values")
+    about = (
+        over.func.value
+        if items and isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute)
+        else over
+    )
+    for value in (about, *flow(source).values(about, 3)):
+        if isinstance(value, (ast.Tuple, ast.List)):
+            return list(value.elts)
+        if isinstance(value, ast.Dict) and items and last_name(over.func) == "values":  # type: ignore[attr-defined]
+            return list(value.values)
+        if isinstance(value, ast.Dict) and items:
+            pairs = zip(value.keys, value.values, strict=True)
+            return [ast.Tuple([k, v], ast.Load()) for k, v in pairs if k is not None]
+    return []
+
+
 def kind_of(owner: str) -> str:
     """Whose state it is, by the last name: "self.opt", "unwrap(self.opt)" -> "optimizer"; else a model's."""
     name = owner.rstrip("()[]'\"").split(".")[-1].lower()
@@ -66,7 +108,8 @@ def states_astray(source: Script) -> Finding | None:
     seen = None
     for kept in _checkpoints(source):
         kinds = kept.kinds(source)
-        given = {whose(source, c): c for c in source.named("load_state_dict", "set_state")}
+        loads = source.named("load_state_dict", "set_state")
+        given = {k: c for c in loads for k in kinds_of_call(source, c)}
         back = next((given[k] for k in ("optimizer", "scheduler") if k in given), None)
         if back is None or source.loose or not _is_read(source):
             continue

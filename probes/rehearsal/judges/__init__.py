@@ -88,6 +88,11 @@ def unless_apart(check: Check) -> Check:
     return asked
 
 
+def runs_alike(source: Script) -> bool:
+    """A rehearsal understood the network, and it runs alike in training and in evaluation."""
+    return modes.same_in_both(rehearsed(source))
+
+
 def shows(*kinds: str) -> Check:
     """A check that speaks where a rehearsal of the program gave a verdict of one of these kinds."""
 

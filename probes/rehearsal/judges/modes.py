@@ -10,6 +10,16 @@ from ..machine import Machine
 from .verdict import Verdict, scored, taught, trains
 
 
+def same_in_both(machine: Machine) -> bool:
+    """All answers were understood, and no layer that gave them knows of modes."""
+    asks = machine.asks.values()
+    nets = [n for a in asks for n in a.net.nets()]
+    understood = (
+        bool(asks) and not any(a.opaque for a in asks) and not any(n.opaque or n.escaped for n in nets)
+    )
+    return understood and trains(machine) and not any(a.modal for a in asks)
+
+
 def trained_in_evaluation(machine: Machine) -> Iterator[Verdict]:
     """Answers that are learnt from are given in evaluation mode: Dropout and BatchNorm stand still."""
     learnt = taught(machine)

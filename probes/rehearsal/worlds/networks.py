@@ -11,7 +11,7 @@ from .. import marks
 from ..asking import FORWARD
 from ..forms import of_function, of_layer
 from ..journal import Backward, Loaded, Switched, Taken
-from ..libraries import Call, function, method
+from ..libraries import Call, base, function, method
 from ..objects import ASLEEP, home_of
 from ..values import NOTHING, Net, Routine, State, Tensor, Unknown, Weight, mixed
 from .known_numbers import computed
@@ -161,6 +161,13 @@ def _fill(machine: Machine, made: Net, given: list[Any], node: ast.AST) -> None:
             made.opaque = True
             if "unknown" not in made.weights:
                 made.weights["unknown"] = machine.weight("unknown")
+
+
+@base("Sequential", "SequentialCell", "ModuleList", "CellList", of=(*LAYERS, "torch.nn.", "mindspore.nn."))
+def _filled(machine: Machine, made: Net, given: list[Any], named: Named, node: ast.AST) -> None:
+    """`class Block(nn.Sequential)` whose `__init__` hands its layers on."""
+    if isinstance(made, Net):
+        _fill(machine, made, given, node)
 
 
 # ------------------------------------------------------------------------------------ asked

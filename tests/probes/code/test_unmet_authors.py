@@ -922,3 +922,283 @@ def test_step_is_not_fed_its_answer(over: str, fed: str, wrong: bool) -> None:
         loss.backward()
     """
     assert (said("script-target-in-inputs", text) == "present") is wrong
+
+
+_CHAIN = """
+    class Double(nn.{base}):
+        def __init__(self, cin, cout):
+            {made}
+    class Up(nn.Module):
+        def __init__(self, cin, cout):
+            super().__init__()
+            self.up, self.conv = nn.ConvTranspose2d(cin, cout, 2, stride=2), Double(2 * cout, cout)
+        def forward(self, x, skip):
+            x = self.up(x){cut}
+            return self.conv(torch.cat((x, skip), 1))
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two, self.up, self.out = Double(1, 8), Double(8, 16), Up(16, 8), nn.Conv2d(8, 1, 1)
+        def forward(self, x):
+            a = self.one(x)
+            b = self.two(nn.functional.max_pool2d(a, 2))
+            return self.out(self.up(b, a))
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    def validate():
+        net.eval()
+        with torch.no_grad():
+            return sum(nn.functional.mse_loss(net(x), y).item() for x, y in val_loader)
+    for epoch in range(9):
+        for x, y in torch.utils.data.DataLoader(rows, 8, shuffle=True):
+            loss = nn.functional.binary_cross_entropy_with_logits(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(validate())
+"""
+_LAYERS = "nn.Conv2d(cin, cout, 3, padding=1), nn.{norm}, nn.ReLU()"
+
+
+@pytest.mark.parametrize(
+    ("norm", "cut", "symptom", "wrong"),
+    [
+        ("GroupNorm(4, cout)", "", "script-gradient-path-cut", False),
+        ("BatchNorm2d(cout)", "", "script-gradient-path-cut", False),
+        ("GroupNorm(4, cout)", ".detach()", "script-gradient-path-cut", True),
+        ("GroupNorm(4, cout)", "", "script-eval-mode-while-training", False),  # nothing in it knows of modes
+        ("BatchNorm2d(cout)", "", "script-eval-mode-while-training", True),
+        ("Dropout2d(0.2)", "", "script-eval-mode-while-training", True),
+    ],
+)
+def test_chains_of_layers_by_inheritance(norm: str, cut: str, symptom: str, wrong: bool) -> None:
+    made = f"super().__init__({_LAYERS.format(norm=norm)})"
+    text = _CHAIN.replace("{base}", "Sequential").replace("{made}", made).replace("{cut}", cut)
+    assert (said(symptom, text) == "present") is wrong
+
+
+_RESUMED = """
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 9)
+    scaler = torch.amp.GradScaler()
+    first = 0
+    if args.resume:
+        state = torch.load(args.resume)
+        net.load_state_dict(state["net"])
+        first = state["epoch"] + 1
+        {back}
+            part.load_state_dict(state[key])
+    for epoch in range(first, 9):
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        state = {{"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}}
+        state = {{**state, "scheduler": scheduler.state_dict(), "scaler": scaler.state_dict()}}
+        torch.save(state, "last.pt")
+"""
+_OPTIMIZER, _SCHEDULER, _SCALER = "(optimizer, 'optimizer')", "(scheduler, 'scheduler')", "(scaler, 'scaler')"
+
+
+@pytest.mark.parametrize(
+    ("back", "wrong"),
+    [
+        (f"for part, key in ({_OPTIMIZER}, {_SCHEDULER}, {_SCALER}):", False),
+        (f"for key, part in {{{'optimizer'!r}: optimizer, 's': scheduler, 'g': scaler}}.items():", False),
+        (f"for part, key in ({_OPTIMIZER}, {_SCHEDULER}):", True),
+        (f"for part, key in [{_SCHEDULER}, {_SCALER}]:", True),
+    ],
+)
+def test_states_given_back_in_a_loop(back: str, wrong: bool) -> None:
+    assert (said("script-resume-incomplete", _RESUMED.format(back=back)) == "present") is wrong
+
+
+_DISTILLED = """
+    import tensorflow as tf
+    from tensorflow import keras
+    from tensorflow.keras import layers
+    def make_net(width):
+        inp = keras.Input((64, 64, 1))
+        x = layers.Conv2D(width, 3)(inp)
+        x = layers.ReLU()(x)
+        out = layers.Dense(9{last})(layers.GlobalAveragePooling2D()(x))
+        return keras.Model(inp, out)
+    class Distiller(keras.Model):
+        def __init__(self, student, teacher):
+            super().__init__()
+            self.student, self.teacher = student, teacher
+            self.teacher.trainable = False
+            self.hard = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+            self.soft = keras.losses.{kind}()
+        def train_step(self, data):
+            x, y = data
+            teacher_logits = self.teacher(x, training={mode})
+            with tf.GradientTape() as tape:
+                student_logits = self.student(x, training=True)
+                loss = self.hard(y, student_logits) + self.soft({first}, {second})
+            grads = tape.gradient(loss, self.student.trainable_variables)
+            self.optimizer.apply_gradients(zip(grads, self.student.trainable_variables))
+            return {{"loss": loss}}
+    teacher = make_net(64)
+    {load}
+    model = Distiller(make_net(8), teacher)
+    model.compile(optimizer="adam")
+    model.fit(rows)
+"""
+_GOOD = {
+    "last": "",
+    "kind": "KLDivergence",
+    "mode": "False",
+    "load": "teacher.load_weights('t.h5')",
+    "first": "tf.nn.softmax(teacher_logits / 4.0)",
+    "second": "tf.nn.softmax(student_logits / 4.0)",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "symptom", "wrong"),
+    [
+        ({}, "script-loss-wrong", False),
+        ({"kind": "CategoricalCrossentropy"}, "script-loss-wrong", False),
+        (
+            {"first": "tf.nn.softmax(teacher_logits)", "second": "tf.nn.softmax(student_logits)"},
+            "script-loss-wrong",
+            False,
+        ),
+        ({"first": "tf.nn.softmax(teacher_logits)"}, "script-loss-wrong", True),
+        ({"second": "student_logits / 4.0"}, "script-loss-wrong", True),
+        ({"first": _GOOD["second"], "second": _GOOD["first"]}, "script-loss-wrong", True),
+        ({"last": ", activation='softmax'"}, "script-loss-wrong", True),
+        ({}, "script-pretrained-lost", False),
+        ({"load": "teacher.compile('adam', 'mse'); teacher.fit(rows)"}, "script-pretrained-lost", False),
+        ({"load": ""}, "script-pretrained-lost", True),
+        ({}, "script-mode-fixed", False),
+        ({"mode": "True"}, "script-mode-fixed", True),
+    ],
+)
+def test_distillation(change: dict[str, str], symptom: str, wrong: bool) -> None:
+    text = textwrap.dedent(_DISTILLED).format(**{**_GOOD, **change})
+    assert (state(symptom, text) == "present") is wrong
+
+
+@pytest.mark.parametrize(
+    ("told", "wrong"),
+    [
+        ("{'f1': s['overall_f1'], 'accuracy': s['acc']}", False),
+        ("{'score': s['overall_accuracy'], 'f1': f1}", False),
+        ("{'f1': s['overall_accuracy']}", True),
+        ("dict(recall=float(s['precision']))", True),
+    ],
+)
+def test_figures_under_their_names(told: str, wrong: bool) -> None:
+    text = f"loss = nn.functional.cross_entropy(net(x), y)\nloss.backward()\nprint({told})\n"
+    assert (said("script-metric-miscounts", text) == "present") is wrong
+
+
+_MEANS = """
+    for epoch in range(9):
+        total, rows = 0.0, 0
+        for x, y in torch.utils.data.DataLoader(data, 8, shuffle=True):
+            loss = nn.functional.cross_entropy(net(x), y{reduction})
+            loss.backward()
+            total += {added}
+            rows += {counted}
+        print(total / rows)
+"""
+
+
+@pytest.mark.parametrize(
+    ("reduction", "added", "counted", "wrong"),
+    [
+        ("", "loss.item() * len(y)", "len(y)", False),
+        ("", "loss.item()", "1", False),
+        (", reduction='sum'", "loss.item()", "len(y)", False),
+        ("", "loss.item()", "len(y)", True),
+        ("", "float(loss)", "y.size(0)", True),
+    ],
+)
+def test_means_over_rows(reduction: str, added: str, counted: str, wrong: bool) -> None:
+    text = _MEANS.format(reduction=reduction, added=added, counted=counted)
+    assert ("present" in (said("script-metric-miscounts", text), said("script-metric-wrong", text))) is wrong
+
+
+_ROUNDS = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.convs, self.norms = nn.ModuleList(), nn.ModuleList()
+            for i in range(3):
+                self.convs.append(nn.Linear(8, 8))
+                self.norms.append(nn.LayerNorm(8))
+        def forward(self, x):
+            for conv, norm in zip(self.convs, self.norms):
+                x = conv(x)
+                x = {then}
+            return x
+    loss = nn.functional.mse_loss(Net()(x), y)
+    loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "symptom", "wrong"),
+    [
+        ("nn.functional.relu(norm(x))", "script-norm-unused", False),
+        ("torch.tanh(norm(x))", "script-layers-unbent", False),
+        ("nn.functional.relu(x)", "script-norm-unused", True),
+        ("nn.functional.gelu(nn.functional.dropout(x, 0.1, self.training))", "script-norm-unused", True),
+        ("norm(x)", "script-layers-unbent", True),
+    ],
+)
+def test_rounds_over_lists(then: str, symptom: str, wrong: bool) -> None:
+    assert (said(symptom, _ROUNDS.format(then=then)) == "present") is wrong
+
+
+_PICTURES = """
+    import tensorflow as tf
+    from tensorflow import keras
+    from tensorflow.keras import layers
+    def decode(path):
+        image = tf.image.resize(tf.io.decode_png(tf.io.read_file(path), channels=3), (96, 96)){scale}
+        return image, tf.strings.to_number(path)
+    files = tf.data.Dataset.list_files("train/*.png", shuffle={shuffle}){mix}
+    ds = files.map(decode).batch(32)
+    inputs = keras.Input((96, 96, 3))
+    x = layers.RandomRotation({turn})(inputs)
+    x = {prepared}
+    body = keras.applications.{body}(include_top=False, weights="imagenet")
+    out = layers.Dense(9)(layers.GlobalAveragePooling2D()(body(x, training=False)))
+    model = keras.Model(inputs, out)
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.fit(ds, epochs=9)
+"""
+_PLAIN = {
+    "scale": "",
+    "shuffle": "False",
+    "mix": ".shuffle(9000)",
+    "turn": "0.05",
+    "body": "MobileNetV2",
+    "prepared": "keras.applications.mobilenet_v2.preprocess_input(inputs)",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "symptom", "wrong"),
+    [
+        ({}, "script-pixels-raw", False),
+        ({"body": "EfficientNetB0", "prepared": "inputs"}, "script-pixels-raw", False),
+        ({"prepared": "layers.Rescaling(1 / 127.5, offset=-1)(inputs)"}, "script-pixels-raw", False),
+        ({"prepared": "inputs"}, "script-pixels-raw", True),
+        ({"prepared": "inputs", "body": "ResNet50"}, "script-pixels-raw", True),
+        ({}, "script-range-mismatch", False),
+        ({"scale": " / 255.0"}, "script-range-mismatch", True),
+        ({}, "script-order-fixed", False),
+        ({"shuffle": "True", "mix": ""}, "script-order-fixed", False),
+        ({"mix": ""}, "script-order-fixed", True),
+        ({}, "script-augmentation-extreme", False),
+        ({"turn": "15"}, "script-augmentation-extreme", True),
+    ],
+)
+def test_pictures_of_keras(change: dict[str, str], symptom: str, wrong: bool) -> None:
+    text = textwrap.dedent(_PICTURES).format(**{**_PLAIN, **change})
+    assert (state(symptom, text) == "present") is wrong
