@@ -7,6 +7,8 @@ import ast
 from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
+from ...script_diff.vocabulary import word_set
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.sides import words
@@ -80,6 +82,29 @@ def handed_by_wrong_name(source: Script) -> Finding | None:
         if first & _TRUTH and not first & _ANSWERS and second & _ANSWERS and not second & _TRUTH:
             why = f"{last_name(call.func)} is handed `{_root(answers)}` for its answers"
             return at(source, call, f"{why} and `{_root(truth)}` for the truth")
+    return None
+
+
+_OF_DATA = word_set("loader loaders dl set dataset data ds split part gallery query")
+
+_SIDES = word_set("train val valid test query gallery probe reference support target source")
+
+
+def one_for_two(source: Script) -> Finding | None:
+    """`retrieval(net, q, q)` of `def retrieval(net, query, gallery)`: one set of data stands for two.
+
+    Of functions of the program whose two parameters are both named after data.
+    """
+    mine = flow(source)
+    for call in source.of(ast.Call):
+        names = [unparse(a) if isinstance(a, (ast.Name, ast.Attribute)) else "" for a in call.args]
+        twice = {n for n in names if n and names.count(n) > 1 and set(words(n)) & _OF_DATA}
+        for function in mine.called(call) if twice else ():
+            params = [a.arg for a in function.args.args]
+            params = params[1:] if params[:1] == ["self"] else params
+            asked = [p for p, n in zip(params, names, strict=False) if n in twice]
+            if len(asked) > 1 and all(set(words(p)) & (_OF_DATA | _SIDES) for p in asked):
+                return at(source, call, f"`{twice.pop()}` is handed over for {' and for '.join(asked)}")
     return None
 
 

@@ -53,7 +53,7 @@ from .exchanged import figures_exchanged
 from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
 from .figures_of_rows import figure_of_another_name, means_over_rows
 from .formulas import formula_wrong, half_converted, reduced_unlike
-from .handed_names import answers_asked_second, handed_by_wrong_name
+from .handed_names import answers_asked_second, handed_by_wrong_name, one_for_two
 from .handed_unread import best_batch_told, data_unread, known_unread
 from .kept_sums import logits_as_chances, metric_keeps_one_batch, one_of_two_sums, sums_over_batches
 from .lightning_scores import lists_of_hooks, one_metric_for_both
@@ -131,7 +131,7 @@ def metric_miscounts(view: View) -> Finding:
             last_count_only,
             never_begun_anew,
             metric_crosswise,
-            *(handed_by_wrong_name, answers_asked_second, share_of_all, parts_crossed),
+            *(handed_by_wrong_name, one_for_two, answers_asked_second, share_of_all, parts_crossed),
             *(answers_over_rows, figure_of_another_name, means_over_rows),
             power_of_nats,
             goes_on_to_held_out,

@@ -149,10 +149,8 @@ def _least_alike_first(source: Script) -> Finding | None:
         root: ast.expr = given
         while isinstance(root, ast.Subscript):
             root = root.value
-        if not isinstance(root, ast.Name):
-            continue
-        made = flow(source).all_given(root)
-        if len(made) == 1 and _product(made[0].value) and _first_are_asked(source, call):
+        made = [g.value for g in flow(source).all_given(root)] if isinstance(root, ast.Name) else [root]
+        if len(made) == 1 and _product(made[0]) and _first_are_asked(source, call):
             return at(
                 source, call, "the least alike come first: a product of two vectors is large for a match"
             )
@@ -200,7 +198,10 @@ def _first_are_asked(source: Script, call: ast.Call) -> bool:
         return False
     name = statement.targets[0].id
     around = source.function_around(call) or source.tree
-    text = [unparse(s) for s in of(around, ast.Subscript) if name in names_in(s.slice)]
+    read = [s for s in of(around, ast.Subscript) if name in names_in(s.slice)]
+    if any(isinstance(source.parents.get(s), ast.Compare) for s in read):
+        return True  # `gy[order] == qy[:, None]`
+    text = [unparse(s) for s in read]
     return any("==" in t or re.search(r"(?i)match|hit|label|pid|ids|true", t) for t in text)
 
 

@@ -1202,3 +1202,34 @@ _PLAIN = {
 def test_pictures_of_keras(change: dict[str, str], symptom: str, wrong: bool) -> None:
     text = textwrap.dedent(_PICTURES).format(**{**_PLAIN, **change})
     assert (state(symptom, text) == "present") is wrong
+
+
+_RETRIEVED = """
+    def retrieval(net, query, gallery):
+        q, qy = embed(net, query)
+        g, gy = embed(net, gallery)
+        order = {order}
+        match = (gy[order] == qy[:, None]).float()
+        return match[:, 0].mean()
+    for x, y in loader:
+        loss = nn.functional.triplet_margin_loss(net(x), net(y), net(y.flip(0)))
+        loss.backward()
+    print(retrieval(net, {given}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "given", "wrong"),
+    [
+        ("(q @ g.t()).argsort(dim=1, descending=True)", "query_loader, gallery_loader", False),
+        ("torch.cdist(q, g).argsort(dim=1)", "query_loader, gallery_loader", False),
+        ("(-(q @ g.t())).argsort(dim=1)", "query_loader, gallery_loader", False),
+        ("(q @ g.t()).argsort(dim=1)", "query_loader, gallery_loader", True),
+        ("torch.argsort(q @ g.T, dim=1)", "query_loader, gallery_loader", True),
+        ("(q @ g.t()).argsort(dim=1, descending=True)", "query_loader, query_loader", True),
+        ("torch.cdist(q, g).argsort(dim=1)", "data.query, data.query", True),
+    ],
+)
+def test_retrieval(order: str, given: str, wrong: bool) -> None:
+    found = said("script-metric-miscounts", _RETRIEVED.format(order=order, given=given))
+    assert (found == "present") is wrong
