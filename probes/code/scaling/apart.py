@@ -159,6 +159,10 @@ def _by_numbers(node: ast.BinOp) -> bool:
     return all(f is not None and 0 < f < 1 for f in figures)
 
 
+# what a model has answered may be brought to a scale of its own: it is no input
+_ANSWERS = re.compile(r"(?i)(?:^|_)(?:prob\w*|preds?|predictions?|scores?|logits?|outputs?)(?:_|$)")
+
+
 def _refitted(source: Script) -> Finding | None:
     """Held-out data are scaled by their own statistics."""
     seen: ast.AST | None = None
@@ -173,6 +177,8 @@ def _refitted(source: Script) -> Finding | None:
             continue
         learns = side(unparse(call.args[0]))
         seen = seen or call
+        if isinstance(call.args[0], ast.Name) and _ANSWERS.search(call.args[0].id):
+            continue
         if learns is False and not names_in(call.args[0]) & development_names(source):
             return at(source, call, "held-out data are scaled by what is learned from themselves")
     own = _own_statistics(source) or own_figures(source) or own_fits(source)

@@ -189,12 +189,15 @@ def _own_names(function: Function) -> frozenset[str]:
 # ---------------------------------------------------------------------- rows in both parts
 
 
+_OUT_OF_FOLD = re.compile(r"(?i)oof(?:_?(?:pred|prob|score)\w*)?")  # answers for the rows of training
+
+
 def rows_in_both(source: Script) -> Finding | None:
     """Rows that are held out are trained on, or validation and test share a part of theirs."""
     parts = sided(source)
     seen: ast.AST | None = None
     for held in parts:
-        if held.learns or held.rows.whole:
+        if held.learns or held.rows.whole or _OUT_OF_FOLD.fullmatch(held.name):
             continue
         for other in parts:
             if other.rows.table != held.rows.table or other is held:

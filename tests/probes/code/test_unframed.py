@@ -427,3 +427,29 @@ def test_a_program_that_trains_nothing_is_none() -> None:
     reads = 'import numpy as np\nx = np.load("a.npy")\nfor v in x:\n    print(v)\n'
     assert not unframed_programs({"plot.py": reads})
     assert not unframed_programs({"a.py": LOGISTIC, "b.py": "import torch\n"})
+
+
+ANSWERS = """
+import numpy as np
+from sklearn.model_selection import cross_val_predict, train_test_split
+from sklearn.preprocessing import MinMaxScaler
+from xgboost import XGBClassifier
+X = np.load("cards.npy")
+y = np.load("paid.npy")
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2)
+model = XGBClassifier()
+oof = cross_val_predict(model, X_train, y_train)
+model.fit(X_train, y_train)
+{name} = model.predict_proba(X_test)
+scaler = MinMaxScaler()
+scaler.fit({name})
+print(scaler.transform({name}).min(), (oof == y_train).mean())
+"""
+
+
+def test_answers_are_brought_to_a_scale_of_their_own() -> None:
+    """Those of a model are no inputs; out-of-fold answers are for the rows of training."""
+    symptoms = ("script-splits-processed-differently", "script-training-sees-evaluation")
+
+    assert all(state(s, ANSWERS.format(name="proba_test")) != "present" for s in symptoms)
+    assert state(symptoms[0], ANSWERS.format(name="x_test")) == "present"
