@@ -15,6 +15,10 @@ from . import names
 
 _OF_TRAINING = ("learning_rate", "grad_norm", "loss_scale", "overflow", "skipped")
 
+# What is counted from the same hits and misses, and so on the same data.
+_COUNTED = ("eval/precision", "eval/recall")
+_OF_ONE_COUNT = ("eval/f1", "eval/auc")
+
 
 def by_file(files: Mapping[str, Iterable[Series]]) -> dict[str, str]:
     """Which data a file is of by its name alone: `valid.csv` beside `train.csv`, both with a column "loss".
@@ -71,7 +75,9 @@ def settled(series: Iterable[Series]) -> list[Series]:
 
 
 def _of(one: Series, beside: list[Series]) -> Series:
-    """The series as it is, or as one of the evaluation."""
+    """The series as it is, or as one of the other data."""
+    if _untold(one) and one.name.startswith("eval/"):
+        return _of_training(one, beside)
     if not _untold(one) or not one.name.startswith("train/") or "/loss" in one.name:
         return one
     mine = _rows(one)
@@ -79,9 +85,27 @@ def _of(one: Series, beside: list[Series]) -> Series:
     losses = [s for s in beside if "/loss" in s.name]
     if not mine or any(s.name == name for s in beside):
         return one
+    if name in _OF_ONE_COUNT and any(
+        s.name in _COUNTED and _untold(s) and mine <= _rows(s) and _of_training(s, beside) is s
+        for s in beside
+    ):
+        return replace(one, name=name, split="eval")
     evaluated = any(s.name.startswith("eval/") and not _untold(s) and mine <= _rows(s) for s in losses)
     trained = any(_untold(s) and s.name.startswith("train/") and mine & _rows(s) for s in losses)
     return replace(one, name=name, split="eval") if evaluated and not trained else one
+
+
+def _of_training(one: Series, beside: list[Series]) -> Series:
+    """`loss, dice_coef, val_loss, val_dice_coef`: a score that is mostly one of an evaluation stands twice.
+
+    The one whose name does not say so is that of the training, where it stands in the rows of its loss.
+    """
+    mine = _rows(one)
+    twice = any(s.name == one.name and names.tells_split(s.raw) for s in beside)
+    trained = any(s.name.startswith("train/loss") and mine & _rows(s) for s in beside)
+    if not (mine and twice and trained):
+        return one
+    return replace(one, name="train/" + one.name[len("eval/") :], split="train")
 
 
 def _untold(one: Series) -> bool:

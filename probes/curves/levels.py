@@ -195,7 +195,8 @@ def negative(run: Run, curve: Shape) -> Finding:
                 f"{curve.name} goes down to {np.min(curve.y):.4g}, as a likelihood of densities, a similarity"
                 " or a Dice score does, and no accuracy tells that it is a cross-entropy"
             )
-        if all(0.2 <= float(np.mean(part)) <= 0.8 for part in np.array_split(below, 3)) and curve.count >= 15:
+        mixed = all(0.1 <= float(np.mean(part)) <= 0.9 for part in np.array_split(below, 3))
+        if mixed and 0.2 <= float(np.mean(below)) <= 0.8 and curve.count >= 15:
             return unknown(f"{curve.name} goes about zero from the start, as a difference of two terms does")
         if other := weighed_term(run):
             return unknown(f"{curve.name} is below zero, and a further term may be taken off ({other})")

@@ -67,6 +67,10 @@ _LAST_ROW = re.compile(r"train_runtime|train_samples_per_second")
 _WORD = re.compile(r"[A-Za-z]{3,}")
 _DARKNET = re.compile(rb"^\s*\d+: \S+, \S+ avg(?: loss)?, \S+ rate,")
 _COCO = re.compile(rb"Average Precision\s+\(AP\) @\[ IoU=0\.50(:0\.95)?\s*\| area=\s*all \|.*\] = (-?[\d.]+)")
+_BOTH_COUNTED = frozenset({"precision", "recall"})
+_COMPARED = re.compile(r"(?:^|\s)[<>\u2264\u2265]=?\s*$")  # "Target: Brier <0.18"
+_IMPROVED = re.compile(r"\b(?:improv|increas|decreas|reduc|drop)\w*", re.IGNORECASE)
+_ARROW = re.compile(r"-{1,3}>|=>|\u2192")
 _SCORES = frozenset({"accuracy", "error", "f1", "auc", "map", "iou", "dice", "bleu", "r2"})
 
 
@@ -233,6 +237,8 @@ class _Analysis:
         if at > self.first and stripped in ("/", "of", "out of"):
             self.totals[at - 1] = at
             return
+        if _COMPARED.search(before) and not self.after(at).startswith(">"):
+            return
         self._note_split(before)
         if stripped.endswith("](") and self.after(at).startswith("/"):  # "[Train](100/24000)"
             self._count(at, "[")
@@ -365,16 +371,32 @@ class _Analysis:
             return
         self.plain += separator == " "
         raw, canonical = found
+        if _IMPROVED.search(self.before[at]) and _ARROW.match(self.after(at)):
+            return  # "Model is improving ppl: 5.45 --> 2.44": what it was, and no row of its own
         if "avg iou" in raw.lower():
             return  # darknet prints -nan there for layers that saw no object
         if raw in ("train_loss", "training_loss") and _LAST_ROW.search(self.body):
             return  # the Trainer's last row holds the mean over the whole run
         raw, canonical, split = self._with_split(raw, canonical)
-        if any(m.raw == raw and m.split == split for m in self.metrics):
-            return
+        side = self._side_before(at)
+        for i, same in enumerate(self.metrics):
+            if same.raw != raw or same.split != split:
+                continue
+            # "train_loss 1.3 acc 0.5 | val_loss 1.2 acc 0.6": each is of the loss that stands before it
+            first = self._side_before(same.slot)
+            if split or not side or not first or side == first or not _of_a_data_set(canonical):
+                return
+            self.metrics[i] = replace(same, split=first)
+            split = side
+            break
         self.metrics.append(
             Metric(at, raw, split, canonical, self.after(at).startswith("%"), self._whole(at, canonical))
         )
+
+    def _side_before(self, at: int) -> Literal["", "train", "eval"]:
+        """The data set that the name of the last loss before a number tells."""
+        told = [m for m in self.metrics if m.slot < at and "/loss" in m.canonical and keys.names_split(m.raw)]
+        return "" if not told else "train" if told[-1].canonical.startswith("train/") else "eval"
 
     def _with_split(self, raw: str, canonical: str) -> tuple[str, str, Literal["", "train", "eval"]]:
         """A name that does not tell the data set gets that of the last word before it that does."""
@@ -478,7 +500,12 @@ class _Analysis:
             step = min(s for s in self.steps if s[1] != first)
         self.metrics = list(self._averages(step))
         if step is None and self.epoch is None:
-            self.metrics = [m for m in self.metrics if not self._is_ambiguous(m)]
+            counted = {m.raw.lower() for m in self.metrics} >= _BOTH_COUNTED  # together they are no settings
+            self.metrics = [
+                m
+                for m in self.metrics
+                if (counted and m.raw.lower() in _BOTH_COUNTED) or not self._is_ambiguous(m)
+            ]
             if not self.metrics:
                 return self._heading()
         words = len(_WORD.findall(self.body))

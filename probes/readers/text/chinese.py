@@ -20,6 +20,10 @@ _QUANTITIES = {
     "acc": "accuracy",
 }
 _ALONE = {
+    "开始测试": "test",
+    "开始验证": "validation",
+    "开始评估": "evaluation",
+    "开始训练": "training",
     "学习率": "learning_rate",
     "全局梯度范数": "grad_norm",
     "梯度范数": "grad_norm",

@@ -85,6 +85,13 @@ _REJECT = _words(
     difference tolerance tol name version index bound limit avg_time class
     """
 )
+_OF_COSTS = frozenset({"cost", "avg", "average", "mean", "training"}) | {
+    "train",
+    "val",
+    "valid",
+    "validation",
+    "test",
+}
 _OF_IDENTITIES = frozenset({"id_loss", "loss_id"})  # of trackers: which one it is
 _NOT_OF_A_CURVE = re.compile(r"\b(?:best|max|min|final|target|initial|previous|prev)")
 _EPOCH = _words("epoch ep ep. epoch_num epoch_id cur_epoch current_epoch epoch_idx trainer/epoch e")
@@ -190,7 +197,7 @@ def _last_words(text: str) -> str:
     if any(w.lower() in _SPREAD and after.lower() == "of" for w, after in pairwise(words)):
         return ""  # "Std of Reward"
     for at in range(len(words) - 1, -1, -1):
-        if words[at].lower() in _STOP:
+        if words[at].lower() in _STOP or not words[at].strip("-~"):
             words = words[at + 1 :]
             break
     found = " ".join(words[-6:]).strip("()*`")
@@ -256,7 +263,7 @@ def needs_company(key: str) -> bool:
 
 def _rejected(key: str) -> bool:
     parts = [w for w in _PARTS.split(key.lower()) if w]
-    if "cost" in parts and len(parts) > 1:
+    if "cost" in parts and not _OF_COSTS.issuperset(parts):
         return True  # batch_cost, reader_cost: seconds
     if not any(p in _REJECT for p in parts) or key.lower().split()[-1] in _OF_IDENTITIES:
         return False
@@ -278,8 +285,8 @@ def _allowed(found: str, words: list[str], before: list[str], separator: Separat
 
 
 def names_split(raw: str) -> bool:
-    """Say whether the name of a metric itself tells the data set."""
-    return any(w.strip(".:()") in SPLITS for w in _PARTS.split(raw.lower()))
+    """Say whether the name of a metric itself tells the data set: `val_acc`, `TestAcc`."""
+    return any(w.strip(".:()") in SPLITS for w in _PARTS.split(raw.lower())) or names.tells_split(raw)
 
 
 def is_ambiguous(raw: str) -> bool:

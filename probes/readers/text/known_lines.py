@@ -352,9 +352,43 @@ _KNOWN = (
         rb"\bloss (?:in|at|of|for) epoch (\d+),? (iteration|iter|step|batch) (\d+) ?[:=] ?(?=[-+\d.])",
         rb"epoch \1 \2 \3 loss: ",
     ),
+    # rsyslog, and Amazon SageMaker with it, writes a tab in octal digits
+    _known(b"#011", rb"#011", b"\t"),
+    # Deeplearning4j's ScoreIterationListener: its score is the loss
+    _known(
+        b"score at iteration ",
+        rb"\bScore at iteration (\d+) is (" + _N + rb")",
+        rb"iteration \1 loss: \2",
+    ),
+    # FuxiCTR and others evaluate at the end of an epoch
+    _known(b"[metrics] ", rb"(?<=\s)\[Metrics\] (?=(?:\[\w+\] )?\w+: )", rb"eval metrics: ", again=2),
+    # LightGCN in PyTorch: the loss glued to its word, the scores below as arrays of one number for each k
+    _known(
+        b"] loss",
+        rb"^EPOCH\[(\d+)/(\d+)\] loss(" + _N + rb")-\|?",
+        rb"epoch \1/\2 loss: \3 |",
+    ),
+    # cito in R: "Loss at epoch 7: training: 4.2, validation: 4.6, lr: 0.01"
+    _known(
+        b"loss at epoch ",
+        rb"\bLoss at epoch (\d+): training: ([^,\n]{1,24})(?:, validation: ([^,\n]{1,24}))?",
+        lambda m: (
+            b"epoch %s: training loss: %s" % m.group(1, 2)
+            + (b", validation loss: " + m.group(3) if m.group(3) else b"")
+        ),
+    ),
+    # "Loss in Validation data 1.27", "loss on the test set: 0.4": the data set stands behind the name
+    _known(
+        b"loss ",
+        rb"(?<![\w-])loss (?:in|on|over|for) (?:the )?(train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?)[ -]?"
+        rb"(?:data(?:[ -]?set)?|set|samples|images|examples)?(?=[ :=]{1,3}" + _N + rb")",
+        rb"\1 loss",
+    ),
     # PaddleOCR: "cur metric" is that of the evaluation at hand
     _known(b"cur metric, ", rb"\bcur metric, ", rb"eval metric, "),
 )
+_SET_OF_BOOSTING = re.compile(rb"\bvalidation_(\d)-([\w@.:]+):(" + _N + rb")", re.IGNORECASE)
+_OF_THE_ROOT = re.compile(rb"\n(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.-]{1,60}:([^\n]{8,4000})(?=\n|$)")
 _QUOTES = {b"\xe2\x80\x98": b"'", b"\xe2\x80\x99": b"'", b"\xe2\x80\x9c": b'"', b"\xe2\x80\x9d": b'"'}
 _CURLED = re.compile(rb"[{,]\s*\xe2\x80[\x98\x9c][\w/ .-]+\xe2\x80[\x99\x9d]\s*:")
 _SIDES = re.compile(
@@ -389,7 +423,49 @@ def written_out(data: bytes, far: int) -> bytes:
     for known in _KNOWN:
         if known.hint.lower() in low and len(known.pattern.findall(head)) >= known.again:
             data = known.pattern.sub(known.written, data)
-    return _bare(_boosted(_named_sides(data, head), head), head)
+    data = _told_once(data, head)
+    return _bare(_boosted(_sets_of_boosting(_named_sides(data, head), head), head), head)
+
+
+def _told_once(data: bytes, head: bytes) -> bytes:
+    """A message that a logger tells, and its root below once more in its own layout: the second goes."""
+    doubled = 0
+    for found in _OF_THE_ROOT.finditer(head):
+        doubled += _ends(head, found.start(), found.group(1))
+    if doubled < AGAIN:
+        return data
+    return _OF_THE_ROOT.sub(lambda m: b"\n" if _ends(m.string, m.start(), m.group(1)) else m.group(), data)
+
+
+def _ends(data: bytes, end: int, message: bytes) -> bool:
+    """Whether the line up to `end` is this message behind something else."""
+    begin = end - len(message)
+    return begin > 0 and data[begin:end] == message and data[begin - 1 : begin] != b"\n"
+
+
+def _sets_of_boosting(data: bytes, head: bytes) -> bytes:
+    """XGBoost's sets by their place in `eval_set`: one is held out; of several the first is learned from.
+
+    Of two the one with the better figure is what it learns from, in whatever order they stand.
+    """
+    last: dict[bytes, dict[bytes, float]] = {}
+    for found in _SET_OF_BOOSTING.finditer(head):
+        last.setdefault(found.group(2), {})[found.group(1)] = float(found.group(3))
+    if not last:
+        return data
+    sides = [b"valid", b"test"]
+    numbers = sorted({n for values in last.values() for n in values})
+    if len(numbers) > 1:
+        metric, values = next((m, v) for m, v in last.items() if len(v) == len(numbers))
+        rises = any(word in metric.lower() for word in (b"auc", b"map", b"ndcg", b"acc", b"pre"))
+        if len(numbers) == 2 and (values[numbers[0]] > values[numbers[1]]) != rises:
+            numbers.reverse()
+        sides = [b"train", b"valid", b"test"]
+    named = dict(zip(numbers, sides, strict=False))
+    return _SET_OF_BOOSTING.sub(
+        lambda m: b"%s-%s:%s" % (named[m.group(1)], *m.group(2, 3)) if m.group(1) in named else m.group(),
+        data,
+    )
 
 
 def _boosted(data: bytes, head: bytes) -> bytes:

@@ -19,7 +19,7 @@ PREFIX = re.compile(
     rb"[-\\|/]{0,40}[\[(]?" + _STAMP + rb"[\])]?[\s,:|-]*"  # MindFormers leaves a spinner before it
     rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w.]+:\d+\]\s?"  # glog
     rb"|DLL \S+ \S+ - "
-    rb"|" + _LEVEL + rb":(?!tensorflow)[\w.]{1,60}:\s?(?=[A-Za-z\[({<*#])"  # logging.basicConfig
+    rb"|" + _LEVEL + rb":(?!tensorflow)[\w.-]{1,60}:\s?(?=[A-Za-z\[({<*#])"  # logging.basicConfig
     rb"|(?:stdout|stderr) [FP] |[\w.-]{1,40}[-_]\d{1,3} +\| (?=[A-Za-z\[])"  # containers
     rb"|\[?" + _LEVEL + rb"\b\]?[\s:|-]*(?:tensorflow:)?"
     rb"|\[[\w./-]{1,80}\.py:\d+(?::\w+)?\][\s:-]*"

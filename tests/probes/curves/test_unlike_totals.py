@@ -124,6 +124,14 @@ ZERO = 0 * T
     ("area", "symptom", "shown", "expected"),
     [
         ("loss", "loss-negative", made(train_loss=0.05 * np.sin(7 * N * T)), "unknown"),  # of energies
+        # of a critic: it swings across zero, more and more on one side
+        ("loss", "loss-negative", made(train_loss=20 * np.sin(5 * N * T) - 16 * T), "unknown"),
+        (
+            "loss",
+            "loss-negative",
+            made(train_loss=4 - 30 * T + 2 * np.sin(5 * N * T)),
+            "present",
+        ),  # runs away
         (
             "metrics",
             "eval-metric-zero",

@@ -391,7 +391,7 @@ def test_a_name_without_end_is_refused() -> None:
 
 def test_empty_lines_take_no_time() -> None:
     """Half a million of them, as a broken editor leaves them."""
-    from traindoctor.probes.curves.rate_size import _PROCESSES
+    from traindoctor.probes.curves.fitted import _PROCESSES
 
     begin = time.process_time()
     assert not _PROCESSES.search("import torch\n" + " \n" * 200_000)
