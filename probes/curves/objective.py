@@ -195,6 +195,7 @@ def _by_start(run: Run, curve: Shape | None) -> tuple[int, ...]:
 
 
 DRAWN_SMALL = 0.05  # deviation of drawn weights: BERT and GPT have 0.02
+EXACT = 0.0003  # of a loss, from which outputs that are drawn small are told from equal ones
 LABELS = 100  # classes; of a vocabulary even small weights give other scores
 
 
@@ -228,6 +229,9 @@ def starts_at_chance(run: Run, curve: Shape, tolerance: float = 0.001) -> Findin
     spread = situation.number(run, "init_std")
     if spread is not None and 0 < spread <= DRAWN_SMALL and near <= LABELS:
         return unknown(f"weights are drawn as small as {spread:g}: such a loss begins near chance by itself")
+    apart = abs(first - level) / level
+    if spread is None and "hf-trainer" in run.info.formats and near <= LABELS and apart > EXACT:
+        return unknown(f"{words}; models that Trainer trains draw weights as small as 0.02 and begin near it")
     return present(words, **see(curve, 0), **seen)
 
 

@@ -55,6 +55,10 @@ def _integer_division(source: Script) -> Finding | None:
             touched = {n.id.lower() for n in of(node.left, ast.Name)} - each
             sizes = ("shape", "size(", "len(", ".width", ".height", ".size", "numel(", "bit_length(")
             sized = any(w in unparse(node.left) for w in sizes)
+            if unparse(node.right) in ("255", "255.0") and not of(node.left, ast.Mult):  # no blending by hand
+                touched |= {
+                    n.attr.lower() for n in of(node.left, ast.Attribute)
+                }  # of a data set: self.images[i]
             if touched & set(inputs) and not sized and not _of_shape(source, node):
                 seen = seen or node
                 by = unparse(node.right)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import argument, keyword, last_name, receiver
-from ...registry import Finding, View, probe
+from ...registry import Finding, View, probe, unframed
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, ok
@@ -20,6 +20,7 @@ from ..shared.nodes import paired
 from ..shared.sides import either
 from ..tensorflow.slips import constant_kernels
 from .compact import constant_kernel
+from .numpy_starts import layers_all_equal
 from .zero_products import both_factors_zero, matrices_all_zero
 from .zero_starts import (
     ends_branch,
@@ -32,6 +33,7 @@ from .zero_starts import (
 
 
 @probe()
+@unframed
 def zero_init(view: View) -> Finding:
     """Weights set to zero or one constant. Normal for biases, norm layers, LoRA's B and last layers."""
     return first(
@@ -43,6 +45,7 @@ def zero_init(view: View) -> Finding:
             matrices_all_zero,
             constant_kernels,
             constant_kernel,
+            layers_all_equal,
         ),
         "the scripts do not initialise weights themselves",
     )

@@ -151,7 +151,49 @@ for i in range(100):
     opt.step([W], [x.T @ (x @ W - y) / len(x)])
 """
 
+LAYER = """
+import numpy as np
+
+
+class Dense:
+    def __init__(self, rng, n_in, n_out):
+        self.W = rng.normal(0, np.sqrt(2.0 / n_in), (n_in, n_out))
+        self.b = np.zeros(n_out)
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.W + self.b
+
+    def backward(self, grad):
+        self.dW = self.x.T @ grad
+        self.db = grad.sum(axis=0)
+        return grad @ self.W.T
+
+
+for step in range(100):
+    grad = loss_grad(layer.forward(x), y)
+    layer.backward(grad)
+    layer.W -= 0.1 * layer.dW
+    layer.b -= 0.1 * layer.db
+"""
+
+BEANS = """
+import torch
+from torch.utils.data import Dataset
+
+
+class Beans(Dataset):
+    def __getitem__(self, i):
+        x = torch.from_numpy(self.images[i]).permute(2, 0, 1).float() / 255
+        small = (self.images[i] * self.alpha) // 255
+        return x, small, self.labels[i]
+"""
+
+DRAWN = "rng.normal(0, np.sqrt(2.0 / n_in), (n_in, n_out))"
 CASES = [
+    ("script-zero-init", LAYER, DRAWN, "np.full((n_in, n_out), 0.01)"),
+    ("script-zero-init", LAYER, DRAWN, "np.zeros((n_in, n_out))"),
+    ("script-integer-division", BEANS, "1).float() / 255", "1) // 255"),
     ("script-output-rectified", GRAPHS, "nn.Linear(dim, 1))\n\n", "nn.Linear(dim, 1), nn.ReLU())\n\n"),
     (
         "script-output-rectified",
@@ -197,6 +239,14 @@ def test_right_neighbours(symptom: str, text: str, old: str, new: str, gone: str
         near = near.replace(gone, "")
     assert near != text
     assert state(symptom, near) != "present"
+
+
+def test_a_single_layer_may_start_at_nought() -> None:
+    """Logistic regression, and a layer whose weights are drawn where they are not loaded."""
+    single = LAYER.replace(DRAWN, "np.zeros((n_in, n_out))").replace("        return grad @ self.W.T\n", "")
+    either = LAYER.replace(f"self.W = {DRAWN}", f"self.W = np.zeros((n_in, n_out))\n        self.W = {DRAWN}")
+    assert state("script-zero-init", single) != "present"
+    assert state("script-zero-init", either) != "present"
 
 
 @pytest.mark.parametrize(

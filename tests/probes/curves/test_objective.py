@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -110,6 +111,14 @@ def test_small_weights_begin_near_a_guess(settings: dict[str, Scalar], expected:
     curve = series("train/loss", [2.302585, *np.linspace(2.2123, 1.0111, 20)])
     found = objective.starts_at_chance(view(run([curve], settings)), tolerance=0.001)
     assert state(found) == expected
+
+
+@pytest.mark.parametrize(("first", "expected"), [(1.3863, "present"), (1.3875, "unknown"), (1.42, "absent")])
+def test_what_trainer_trains_begins_near_a_guess_by_itself(first: float, expected: str) -> None:
+    """BERT's head is drawn with 0.02: only equal scores for all classes are exactly at ln 4."""
+    side = run([series("train/loss", [first, *np.linspace(1.3123, 0.6111, 20)])], {"num_classes": 4})
+    side = replace(side, info=replace(side.info, formats=("hf-trainer",)))
+    assert state(objective.starts_at_chance(view(side), tolerance=0.001)) == expected
 
 
 def test_a_coarse_print_does_not_tell_an_exact_start() -> None:
