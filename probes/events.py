@@ -59,7 +59,10 @@ def seen(
     run = view.run
     found = tuple(e for e in run.events if e.kind in kinds and (not data or e.data in data))
     worth = tuple(
-        e for e in found if not key_names.only_new(e, found) and (not body or key_names.of_body(e, found))
+        e
+        for e in found
+        if (e.kind == "known-warning" or not key_names.only_new(e, found))
+        and (not body or key_names.of_body(e, found))
     )
     if worth and (why := refuted(run, worth)):
         return unknown(f"the log says: {worth[0].text}; {why}", where=_places(worth))

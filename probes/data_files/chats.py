@@ -31,3 +31,19 @@ def chats_malformed(data: DataSet, view: View, share: float) -> Finding:
     return absent(
         f"{parts[0][1].looked} conversations or pairs: each with turns that a template knows", value=0
     )
+
+
+@needs_data
+def pairs_equal(data: DataSet, view: View, share: float) -> Finding:
+    """In `share` of the pairs or more one text is chosen and refused: there is nothing to prefer."""
+    del view
+    parts = [(p, p.chats) for p in data.parts if p.chats is not None]
+    for part, one in parts:
+        for reason, count in one.wrong.items():
+            if "one and the same answer" in reason and count >= share * one.looked:
+                place, example = one.first[reason]
+                why = f"{count} of {one.looked} pairs of {said_of(part)} are {reason} ({example})"
+                return present(why, value=count / one.looked, threshold=share, where=(place,))
+    if not parts:
+        return unknown("no conversations or pairs of answers among the data files")
+    return absent(f"less than {share:.0%} of what was looked at are pairs of equal answers", value=0)

@@ -102,7 +102,11 @@ def _name(value: Value) -> Value:
 _OPTIMIZER_FORMS = (
     (r".*adamweightdecay.*", "adamweightdecay"),
     (r".*adam_?w.*", "adamw"),
-    (r"(?:deepspeedcpu|cpu|fused|distributed|onebit|torch|apex)?_?adam(?:_.*|optimizer)?", "adam"),
+    (
+        r"(?:(?:deepspeedcpu|cpu|fused|distributed|onebit|torch|apex|megatron|hybrid|npu)_?)*_?adam"
+        r"(?:\d+bit|_.*|optimizer)?",
+        "adam",
+    ),
     (r"(?:torch_)?(?:sgd|momentum|gd|sgd_?nesterov|nesterov|sgdm|mom)(?:_.*|optimizer)?", "sgd"),
     (r"(?:fused)?lamb.*", "lamb"),
     (r"rmsprop.*", "rmsprop"),

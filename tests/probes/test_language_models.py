@@ -137,6 +137,11 @@ def _megatron(end: float) -> str:
         ("checked: parameter hashes match on all replicas", "log-replicas-part", "unknown"),
         ("WARNING: Possible transient error!", "log-result-not-repeated", "present"),
         ("WARNING: Possible persistent error!", "log-result-not-repeated", "present"),
+        (
+            "adam_m.model.layers.0.attention.wq.weight is not loaded.",
+            "log-optimizer-state-missing",
+            "present",
+        ),
         ("retrying after a transient network failure", "log-result-not-repeated", "unknown"),
     ],
 )

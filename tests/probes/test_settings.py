@@ -90,6 +90,8 @@ def test_settings_of_something_else_are_left_alone(raw: str) -> None:
         ("lr", "3", 3),
         ("optim", "adamw_torch_fused", "adamw"),
         ("optim", "paged_adamw_8bit", "adamw"),
+        ("optim", "distributed_fused_adam", "adam"),
+        ("optim", "Adam8bit", "adam"),
         ("optimizer", "torch.optim.SGD", "sgd"),
         ("optimizer", "Momentum", "sgd"),
         ("optimizer", "FusedAdam", "adam"),

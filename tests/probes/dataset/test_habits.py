@@ -276,6 +276,21 @@ def test_answers_may_not_be_empty(tmp_path: Path, column: str, each: int, state:
     assert reading("data-answers-missing", tmp_path).state is state
 
 
+@pytest.mark.parametrize(("each", "state"), [(1, P), (4, P), (100, A), (1000, A)])
+def test_pairs_of_one_answer(tmp_path: Path, each: int, state: State) -> None:
+    """A pair whose two answers are one teaches nothing; a few of them are no matter."""
+    rows = [
+        {
+            "prompt": f"What is {i} + 2?",
+            "chosen": f"{i + 2}.",
+            "rejected": f"{i + (2 if i % each == 0 else 3)}.",
+        }
+        for i in range(1, 400)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    assert reading("pairs-equal", tmp_path).state is state
+
+
 def test_a_column_that_numbers_the_rows_has_no_scale(tmp_path: Path) -> None:
     """Whatever it is called; and rows that repeat repeat without it."""
     rows = table(400)
