@@ -49,7 +49,7 @@ def figure_of_another_name(source: Script) -> Finding | None:
             continue
         told, taken = _figure(name), _figure(str(inner.slice.value))
         if told and taken and told != taken:
-            return at(source, value, f"what is called {name} is {inner.slice.value}")
+            return at(source, value, f"what is called {name} is {inner.slice.value!r}")
     return None
 
 

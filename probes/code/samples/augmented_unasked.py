@@ -171,10 +171,10 @@ def _changes(source: Script, function: Function, call: ast.Call) -> bool:
     return False
 
 
-def _beside(statement: ast.AST, call: ast.Call) -> bool:
+def _beside(statement: ast.AST | None, call: ast.Call) -> bool:
     """Other values than numbers stand beside a call in what is given to a name."""
     inside = set(walk(call))
-    value = getattr(statement, "value", statement)
+    value = getattr(statement, "value", call)
     return any(isinstance(n, (ast.Name, ast.Attribute)) and n not in inside for n in walk(value))
 
 

@@ -16,6 +16,7 @@ from ...scripts.syntax import Function, Script
 from ..shared.checks import at, first, ok
 from ..shared.one_side import neutral
 from ..shared.sides import HELD_OUT, either, given, side
+from .class_by_class import cut_class_by_class
 
 MIXES = frozenset(
     (
@@ -39,7 +40,10 @@ def held_out_end(view: View) -> Finding:
 
     False positive: how far a model reaches beyond what it learned from is what is asked.
     """
-    check = either(_by_rank, _last_groups, _last_classes, _beyond, shows("held-out-by-label"), _cut_apart)
+    check = either(
+        *(_by_rank, _last_groups, _last_classes, _beyond, cut_class_by_class),
+        *(shows("held-out-by-label"), _cut_apart),
+    )
     return first(view, check, "the scripts cut off no held-out samples of their own")
 
 

@@ -1233,3 +1233,41 @@ _RETRIEVED = """
 def test_retrieval(order: str, given: str, wrong: bool) -> None:
     found = said("script-metric-miscounts", _RETRIEVED.format(order=order, given=given))
     assert (found == "present") is wrong
+
+
+_BY_CLASS = """
+    import glob, os, random
+    classes = sorted(os.listdir("chips"))
+    c2i = {{c: i for i, c in enumerate(classes)}}
+    {made}
+    {mix}
+    n = len(files) // 10
+    {parts}
+    loader = torch.utils.data.DataLoader(Chips(train_files), 32, shuffle=True)
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+    score(net, Chips(val_files))
+"""
+_LISTED = "files = [(f, c2i[c]) for c in classes for f in sorted(glob.glob(f'chips/{c}/*.npy'))]"
+_APPENDED = """files = []
+    for label, name in enumerate(classes):
+        for f in glob.glob(os.path.join("chips", name, "*.npy")):
+            files.append((f, label))"""
+_PARTED = "val_files, train_files = files[:n], files[n:]"
+
+
+@pytest.mark.parametrize(
+    ("made", "mix", "parts", "wrong"),
+    [
+        (_LISTED, "random.shuffle(files)", _PARTED, False),
+        (_APPENDED, "files = [files[i] for i in np.random.permutation(len(files))]", _PARTED, False),
+        (_LISTED, "", "val_files, train_files = files[::10], files[1::10]", False),
+        ("files = [(f, y[f]) for d in days for f in glob.glob(d)]", "", _PARTED, False),
+        (_LISTED, "", _PARTED, True),
+        (_APPENDED, "", _PARTED, True),
+    ],
+)
+def test_cut_class_by_class(made: str, mix: str, parts: str, wrong: bool) -> None:
+    text = _BY_CLASS.format(made=made, mix=mix, parts=parts)
+    assert (said("script-held-out-one-end", text) == "present") is wrong
