@@ -84,8 +84,10 @@ def metric_at_chance(view: View, margin: float = 0.03) -> Finding:
     series = _main(run, ("accuracy", "auc")) or situation.right_by_eer(run)
     if series is None:
         return unknown("no accuracy, AUC or equal error rate was logged")
-    values, label = finite(series), told_as(series)
     guess = guess_of(run, series)
+    if guess is None and (known := _main(run, ("auc",))) is not None:
+        series, guess = known, guess_of(run, known)  # what guessing gives there needs no count of classes
+    values, label = finite(series), told_as(series)
     end, best = reached(series), float(np.max(stats.running_median(values, 3)))
     seen: dict[str, Any] = {"value": round(end, 4), "series": (series.name,)}
     if guess is None:
@@ -103,6 +105,8 @@ def metric_at_chance(view: View, margin: float = 0.03) -> Finding:
         return unknown(too_few(series, 3))
     loss = shape_of(situation.main_loss(run))
     reason = situation.too_early(run, loss, 5) if loss is not None else None
+    if series.name.endswith("/auc") and max(end, best) < level - 2 * near:
+        reason = "a score that is turned around would tell the classes apart"
     if reason is None and rises(values):
         reason = "it rises from one evaluation to the next"
     if reason:

@@ -124,6 +124,21 @@ ZERO = 0 * T
     ("area", "symptom", "shown", "expected"),
     [
         ("loss", "loss-negative", made(train_loss=0.05 * np.sin(7 * N * T)), "unknown"),  # of energies
+        # the count of classes is unknown, but an AUC of a half is a guess among any
+        (
+            "metrics",
+            "metric-at-chance",
+            made(train_loss=ZERO + 0.6935 - 0.0002 * T, eval_accuracy=ZERO + 0.002, eval_auc=ZERO + 0.5003),
+            "present",
+        ),
+        (
+            "metrics",
+            "metric-at-chance",
+            made(train_loss=FALLS, eval_accuracy=ZERO + 0.31, eval_auc=RIGHT),
+            "absent",
+        ),
+        # far below a half it tells the classes apart, the wrong way round
+        ("metrics", "metric-at-chance", made(train_loss=FALLS, eval_auc=ZERO + 0.33), "unknown"),
         # of a critic: it swings across zero, more and more on one side
         ("loss", "loss-negative", made(train_loss=20 * np.sin(5 * N * T) - 16 * T), "unknown"),
         (
