@@ -92,11 +92,15 @@ def tuning_switch_apart(view: View, switches: list[str]) -> Finding:
         if _is_on(one) == _is_on(other):
             continue
         text = f"{switch} = {_said(one)}, in the benchmark {_said(other)}"
-        where = tuple(
-            Place(at.file, at.line, side=side) for at, side in ((one, "run"), (other, "benchmark")) if at
-        )
+        where = _both_places(one, other)
         return present(text, value=_said(one), threshold=_said(other), where=where)
     return absent(f"switched alike: {', '.join(told)}", value=0)
+
+
+def _both_places(one: Setting | None, other: Setting | None) -> tuple[Place, ...]:
+    mine = [Place(one.file, one.line, side="run")] if one is not None else []
+    theirs = [Place(other.file, other.line, side="benchmark")] if other is not None else []
+    return (*mine, *theirs)
 
 
 def _is_on(setting: Setting | None) -> bool:
@@ -127,7 +131,7 @@ def gradients_summed_coarsely(view: View) -> Finding:
     if mine is None or theirs is None:
         return unknown("not recorded on both sides: the format in which gradients are summed")
     words = f"{mine[1].key} = {mine[1].value}, in the benchmark {theirs[1].key} = {theirs[1].value}"
-    where = tuple(Place(s.file, s.line, side=side) for (_, s), side in ((mine, "run"), (theirs, "benchmark")))
+    where = _both_places(mine[1], theirs[1])
     if mine[0] and not theirs[0]:
         if (end := final_loss_above(view, 0.01)).state is State.ABSENT:
             return unknown(f"{words}; it does no harm: {end.why}", where=where)
