@@ -41,12 +41,20 @@ def final_loss_above(view: View, relative: float, points: int = 5) -> Finding:
     rest: dict[str, Any] = {"value": off, "threshold": relative, "series": ("train/loss",)}
     if above and (said := makes_up(view)) is not None:
         return absent(f"{text}; {said}", **rest)
+    if above and _shorter(found) and (said := ends_as_well(view)):
+        return absent(f"{text}; {said}", **rest)
     if above and (said := taught_apart(view)):
         as_good = final_metric_below(view, 0.01).state is State.ABSENT
         return (absent if as_good else unknown)(f"{text}; {said}", **rest)
     if above:
         return present(text, where=places_of(found, len(found) - 1), **rest)
     return absent(text, **rest)
+
+
+def _shorter(found: Pair, longer: float = 1.1) -> bool:
+    """The benchmark goes on after the run's end."""
+    mine, theirs = found.run_series, found.bench_series
+    return mine.unit == theirs.unit and float(np.max(theirs.steps)) > longer * float(np.max(mine.steps))
 
 
 def makes_up(view: View, longer: float = 1.1) -> str | None:
@@ -74,6 +82,32 @@ def makes_up(view: View, longer: float = 1.1) -> str | None:
             return None
         told.append(f"{each} {ends[0][0]:.4g} against {ends[1][0]:.4g}")
     return f"the run goes on and ends as good: {', '.join(sorted(told))}" if told else None
+
+
+NEARLY = 0.05  # of the held-out loss, by which two runs may lie apart and be called as good
+
+
+def ends_as_well(view: View) -> str:
+    """In words, that the run is evaluated as good at its end as the benchmark at its own; else "".
+
+    The metric has to be no lower at all, and the held-out loss nearly as low.
+    """
+    name = metric_of_both(view)
+    if view.benchmark is None or name is None or not name.startswith("eval/"):
+        return ""
+    ends = []
+    for each in (name, "eval/loss"):
+        mine, theirs = view.run.series.get(each), view.benchmark.series.get(each)
+        one, other = (None if s is None else end_of_metric(s) for s in (mine, theirs))
+        if one is None or other is None:
+            return ""
+        ends.append((one[0], other[0]))
+    (last, their_last), losses = ends
+    quantity = quantities.base(name)
+    lower = quantity is not None and quantity.lower
+    if (last > their_last if lower else last < their_last) or losses[0] > losses[1] * (1 + NEARLY):
+        return ""
+    return f"it ends as good: {name} {last:.4g} against {their_last:.4g}"
 
 
 METRICS = (

@@ -21,7 +21,7 @@ from ..registry import Finding, View, absent, place, present, probe, unknown
 from ..run import Floats, Run
 from ..settings import last_part, number
 from .compare import FLOOR, sides
-from .end import end_of_metric, metric_of_both
+from .end import end_of_metric, ends_as_well, metric_of_both
 
 _LOSSES = ("train/loss", "eval/loss")
 
@@ -37,6 +37,8 @@ def stops_before(view: View, ratio: float, gain: float, points: int = 6) -> Find
     found = [_judge(view, name, ratio, gain, points) for name in _LOSSES]
     known = [f for f in found if not isinstance(f, str)]
     told = [f for f in known if f.state is State.PRESENT]
+    if told and (said := ends_as_well(view)):
+        return absent(f"{told[0].why}; {said}", value=told[0].value, where=told[0].where)
     if told and (said := _on_its_way(view)):
         return unknown(f"{told[0].why}; {said}", value=told[0].value, where=told[0].where)
     if not told and (metric := _metric_goes_on(view, ratio)) is not None:

@@ -170,3 +170,21 @@ def test_sizes_that_somebody_chose(
     assert reading("benchmark", symptom, written(mine, FALL), written(theirs, FALL)).state is State.PRESENT
     fewer = reading("benchmark", symptom, side(theirs, end), side(mine, 0.91)).state
     assert symptom == "model-differs" or fewer is not State.UNKNOWN
+
+
+@pytest.mark.parametrize(("end", "expected"), [(0.88, State.ABSENT), (0.80, State.PRESENT)])
+def test_fewer_steps_that_end_as_well(end: float, expected: State) -> None:
+    """A run of smaller batches may need fewer epochs; one that ends worse stopped too early."""
+    steps = np.arange(1, 31)
+
+    def side(length: int, last: float) -> Any:
+        fall = 1.5 * np.exp(-steps[:length] / 6) + 0.3 - 0.004 * steps[:length]
+        curves = [
+            series("train/loss", fall + (0.03 if length < 30 else 0), steps[:length]),
+            series("eval/loss", 1.2 * np.exp(-steps[:length] / (6 * length / 30)) + 0.4, steps[:length]),
+            series("eval/accuracy", last - 0.5 * np.exp(-steps[:length] / 3), steps[:length]),
+        ]
+        return written({}, curves)
+
+    for symptom in ("stops-before-benchmark", "final-loss-above-benchmark"):
+        assert reading("benchmark", symptom, side(15, end), side(30, 0.87)).state is expected, symptom
