@@ -297,6 +297,9 @@ _TOLD = (
 _APART = ("constant", "argument-added", "argument-removed")  # a line may hold several that are not one edit
 
 
+_OF_LOSS = re.compile(r"(?i)loss|entropy|grad|error|cost|objective|log\(")
+
+
 @probe("benchmark")
 @unframed
 def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False) -> Finding:
@@ -316,6 +319,8 @@ def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False
     if unless_settings and view.benchmark is not None:
         known = set(view.run.settings) & set(view.benchmark.settings)
     mine = [e for e in sorted_out(found).get(kind, ()) if e.setting not in known]
+    if view.run.unframed and kind.startswith("loss"):  # all of such a program feeds what it calls a loss
+        mine = [e for e in mine if _OF_LOSS.search(e.text)]
     if not mine and by_role:
         return _by_role(by_role)
     if not mine:
@@ -342,7 +347,6 @@ def _by_role(differ: Sequence[Told]) -> Finding:
 
 
 @probe("benchmark")
-@unframed
 def unsorted(view: View, *, roles: Sequence[str], few: int) -> Finding:
     """Edits of one part of training that are of no known kind; of many edits, all of that part.
 

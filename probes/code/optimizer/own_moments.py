@@ -183,10 +183,10 @@ def _running_means(function: Function) -> Iterator[tuple[ast.AST, str, str]]:
             kept, taken = factors(value.left), factors(value.right)
             name = _named(node.targets[0])
             rests = [f for f in taken if isinstance(f, ast.BinOp) and isinstance(f.op, ast.Sub)]
-            rest = [f.right for f in rests if _is(f.left, 1)]
+            takes = [unparse(f.right) for f in rests if _is(f.left, 1)]
             mine = [unparse(f) for f in kept if unparse(f) != name]
-            if len(kept) == 2 and len(mine) == 1 and len(rest) == 1 and "damp" not in unparse(rest[0]):
-                yield node, mine[0], unparse(rest[0])
+            if len(kept) == 2 and len(mine) == 1 and len(takes) == 1 and "damp" not in takes[0]:
+                yield node, mine[0], takes[0]
     for call in of(function, ast.Call):
         inner = receiver(call)
         if last_name(call.func) not in ("add_", "addcmul_") or not isinstance(inner, ast.Call):

@@ -260,15 +260,15 @@ class Extractor(Values):
             if isinstance(share, ast.Constant) and isinstance(share.value, float) and share.value >= 1:
                 yield from self._one(call, "weight_decay", share)
         elif lower in ("lstm", "gru", "simplernn", "from_pretrained") or lower.endswith("config"):
-            for given in call.keywords:
-                share = given.value
+            for word in call.keywords:
+                part = word.value
                 if (
-                    _DROPS.fullmatch(given.arg or "")
-                    and isinstance(share, ast.Constant)
-                    and isinstance(share.value, float)
-                    and share.value > _STRONG
+                    _DROPS.fullmatch(word.arg or "")
+                    and isinstance(part, ast.Constant)
+                    and isinstance(part.value, float)
+                    and part.value > _STRONG
                 ):
-                    yield from self._one(call, "dropout", share)
+                    yield from self._one(call, "dropout", part)
         elif lower.startswith(("batchnorm", "syncbatchnorm")):
             yield self._set("normalization_layer", "batch_norm", call)
             yield from self._keywords(call, "batchnorm")
