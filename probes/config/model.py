@@ -134,7 +134,18 @@ def scored_beyond_labels(view: View) -> Finding:
 
 @probe()
 def tuned_from_nothing(view: View) -> Finding:
-    """Fine-tuning is asked for by `run_mode` (MindFormers), and every place for a checkpoint is empty."""
+    """Fine-tuning is asked for by `run_mode` (MindFormers), and every place for a checkpoint is empty.
+
+    Megatron-LM's `--finetune` asks for weights as well; its log says where it found none.
+    """
+    tunes = next((s for s in view.run.raw_settings if names.parts_of(s.key)[-1:] == ["finetune"]), None)
+    gone = next((e for e in view.run.events_of("known-warning") if e.data == "no-checkpoint"), None)
+    if tunes is not None and tunes.value is True and gone is not None:
+        place = (Place(gone.file, gone.line), Place(tunes.file, tunes.line))
+        trained = _begins_trained(view.run)
+        if trained is not None:
+            return unknown(f"the log says: {gone.text}; {trained}", where=place)
+        return present(f"{tunes.key} is set, and the log says: {gone.text}", where=place)
     mode = next((s for s in view.run.raw_settings if names.parts_of(s.key)[-1:] == ["run_mode"]), None)
     if mode is None or str(mode.value).lower() != "finetune":
         return unknown("no settings ask for fine-tuning")

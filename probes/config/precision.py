@@ -145,7 +145,7 @@ def _switched(run: Run, keys: tuple[str, ...]) -> tuple[str, Place] | None:
     return None
 
 
-@probe("config:precision")
+@probe()
 def pure_bf16_weights(view: View) -> Finding:
     """Weights kept in bf16 without an fp32 copy.
 
@@ -153,7 +153,12 @@ def pure_bf16_weights(view: View) -> Finding:
     torchtune has no mixed precision: what its `dtype` says holds for the weights as well.
     """
     run = view.run
-    setting = run.settings["precision"]
+    setting = run.settings.get("precision")
+    if setting is None:  # LLaMA-Factory's `pure_bf16` stands alone
+        alone = _switched(run, _PURE)
+        if alone is None:
+            return not_recorded("precision")
+        return present(f"{alone[0]}: weights and updates are both in bf16", value=alone[0], where=(alone[1],))
     if setting.value != "bf16":
         return absent(f"the number format is {setting.value}", **carried(setting))
     pure = raw_value(run, r"(?:bf16|bfloat16)[-_](?:true|pure|full)|pure[-_]bf16|bf16_full")

@@ -445,3 +445,29 @@ def test_only_the_sum_of_gradients_differs(tmp_path: Path) -> None:
     sides = [_tuned(**{**FINE, "adam_beta1": 0.9, "adam_beta2": 0.95}) for _ in range(2)]
     sides[0] = _tuned(grad_reduce_in_bf16=True, adam_beta1=0.9, adam_beta2=0.95)
     assert told(tmp_path, "further-hyperparameter-differs", *sides) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("flag", "line", "state"),
+    [
+        ("True", "    will not load any checkpoints and will start from random", "present"),
+        ("False", "    will not load any checkpoints and will start from random", "unknown"),
+        ("True", "  successfully loaded checkpoint from /ckpt/q at iteration 0", "unknown"),
+    ],
+)
+def test_weights_to_tune_are_not_there(tmp_path: Path, flag: str, line: str, state: str) -> None:
+    """A pretraining begins without a checkpoint by right, a fine-tuning does not."""
+    text = f"  finetune ................... {flag}\n  num_layers ................. 4\n"
+    text = f"------------ arguments ------------\n{text}-------- end of arguments ---------\n"
+    files = {"train.log": text + line + "\n" + _megatron(6.0)}
+    assert told(tmp_path, "fine-tuning-from-nothing", files) == state
+
+
+@pytest.mark.parametrize(
+    ("settings", "state"),
+    [({"pure_bf16": True}, "present"), ({"pure_bf16": False}, "unknown"), ({}, "unknown")],
+)
+def test_pure_bf16_alone(tmp_path: Path, settings: dict[str, object], state: str) -> None:
+    """LLaMA-Factory's switch needs no other one beside it."""
+    text = json.dumps({"stage": "sft", "learning_rate": 1e-5, "num_train_epochs": 2, **settings})
+    assert told(tmp_path, "pure-bf16-weights", {"train.json": text}) == state
