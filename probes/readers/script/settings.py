@@ -260,10 +260,10 @@ class Extractor(Values):
             if isinstance(share, ast.Constant) and isinstance(share.value, float) and share.value >= 1:
                 yield from self._one(call, "weight_decay", share)
         elif lower in ("lstm", "gru", "simplernn", "from_pretrained") or lower.endswith("config"):
-            for word in call.keywords:
-                part = word.value
+            for option in call.keywords:
+                part = option.value
                 if (
-                    _DROPS.fullmatch(word.arg or "")
+                    _DROPS.fullmatch(option.arg or "")
                     and isinstance(part, ast.Constant)
                     and isinstance(part.value, float)
                     and part.value > _STRONG
