@@ -79,6 +79,8 @@ def kept_to_be_told(source: Script, function: Function, node: ast.AST) -> bool:
 def goes_nowhere(source: Script, function: Function, node: ast.Call) -> bool:
     """What is cut off is written into a buffer (`s.copy_(x.detach().mean())`), or gradients are asked of it.
 
+    Or it is put into a list that the module keeps: one that held gradients would keep every step's graph.
+
     A copy that takes gradients beside `autograd.grad` in the same function is a start of its own, as in
     implicit layers.
     """
@@ -88,8 +90,15 @@ def goes_nowhere(source: Script, function: Function, node: ast.Call) -> bool:
         if isinstance(outer, ast.stmt):
             value = outer.value if isinstance(outer, ast.Expr) else None
             written = ("copy_", "fill_", "mul_", "add_", "lerp_")
-            return isinstance(value, ast.Call) and last_name(value.func) in written
+            return isinstance(value, ast.Call) and (last_name(value.func) in written or _remembers(value))
     return False
+
+
+def _remembers(call: ast.Call) -> bool:
+    """`self.history.append(...)`"""
+    return last_name(call.func) in ("append", "appendleft", "extend", "push") and unparse(
+        call.func
+    ).startswith("self.")
 
 
 def slope_by_inputs(source: Script, function: Function, node: ast.expr) -> bool:
@@ -283,10 +292,30 @@ def _mixed_in(source: Script, node: ast.expr, inner: str) -> bool:
     return False
 
 
+_PLAIN = re.compile(r"torch\.(?:zeros|ones|empty|arange|linspace|tensor|eye)\(")
+
+
 def is_fixed_table(source: Script, node: ast.expr) -> bool:
-    """The module says of its own weights that they need no gradient: what it gives has none anyway."""
+    """The module says of its own weights that they need no gradient: what it gives has none anyway.
+
+    Nor has a plain tensor that is made beside them: `self.places = torch.zeros(n, d)`.
+    """
     owner = source.class_around(node)
-    return owner is not None and re.search(r"requires_grad(?:_\(|=| = )False", unparse(owner)) is not None
+    if owner is None:
+        return False
+    if re.search(r"requires_grad(?:_\(|=| = )False", unparse(owner)):
+        return True
+    held = receiver(node) if isinstance(node, ast.Call) else None
+    while isinstance(held, ast.Subscript):
+        held = held.value
+    if not isinstance(held, ast.Attribute) or unparse(held.value) != "self":
+        return False
+    given = [n.value for n in of(owner, ast.Assign) for t in n.targets if unparse(t) == unparse(held)]
+    return (
+        bool(given)
+        and any(_PLAIN.match(unparse(v)) for v in given)
+        and "Parameter(" not in "".join(map(unparse, given))
+    )
 
 
 def handed_beside(source: Script, node: ast.AST) -> bool:

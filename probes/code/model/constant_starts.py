@@ -147,6 +147,7 @@ def _zero_init(source: Script) -> Finding | None:
             or _no_weight(source, target)
             or _made_for_it(source, node)
             or _MODULATES.search(text)
+            or _OF_STATES.match(text)
             or _beside_drawn_table(source, target)
             or _begins_by_bias(source, node, target)
             or _of_patched_class(source, target)
@@ -240,6 +241,8 @@ def _rest_of_weights(source: Script, node: ast.AST) -> bool:
     return False
 
 
+# `hidden["read_weights"].zero_()`: a state before the first step
+_OF_STATES = re.compile(r"(?i)\w*(?:hidden|state|cache|carry|memory)s?\[['\"]")
 _MODULATES = re.compile(r"(?i)modulat|adaln|gat(?:e|ing)\b|zero_?conv")
 
 

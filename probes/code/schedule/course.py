@@ -205,7 +205,7 @@ def _over_epochs(loop: ast.AST) -> bool:
 
 
 def _trains_whole(source: Script, call: ast.Call, loop: ast.AST) -> bool:
-    """`train(model, epochs=n)` goes through all epochs itself, with a model that the round has made."""
+    """`train(model, epochs=n)` goes through all epochs itself, with a model that the round or it has made."""
     functions = flow(source).functions.get(last_name(call.func), [])
     whole = any(
         isinstance(n, ast.For) and re.search(r"(?i)range\(.*(?:epoch|iter|step)", unparse(n.iter))
@@ -214,7 +214,15 @@ def _trains_whole(source: Script, call: ast.Call, loop: ast.AST) -> bool:
     )
     made = {unparse(t) for n in of(loop, ast.Assign) for t in n.targets}
     given = {unparse(a) for a in (*call.args, *(k.value for k in call.keywords))}
-    return whole and bool(made & given)
+    return whole and (bool(made & given) or any(_makes_model(source, f) for f in functions))
+
+
+def _makes_model(source: Script, function: ast.FunctionDef) -> bool:
+    """A model is made in it: an experiment by itself, as each of a benchmark's."""
+    calls = [n.value for n in of(function, ast.Assign) if isinstance(n.value, ast.Call)]
+    return any(
+        last_name(c.func) == "from_pretrained" or flow(source).made(c) in source.modules for c in calls
+    )
 
 
 def _rebuilt(source: Script) -> Finding | None:

@@ -555,8 +555,7 @@ def _of_holder(call: Call) -> Any:
     "script",
     "trace",
     "prepare_model_for_kbit_training",
-    "convert_sync_batchnorm",
-    of=("torch.", "apex.", "thop.", "peft.prepare"),
+    of=("torch.", "torch.nn.", "apex.", "thop.", "peft.prepare"),
 )
 def _wrapped(call: Call) -> Any:
     return call.given[0] if call.given else NotImplemented
