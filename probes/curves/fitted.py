@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from ..readers.script.calls import OWN_WEIGHTS
 from ..run import Run
+from ..settings import last_part
 
 # What fits a Gaussian process: a handful of its own parameters, by hundreds of steps over all samples
 _PROCESSES = re.compile(
@@ -17,8 +19,7 @@ _DENSITIES = re.compile(
 )
 # `LBFGS([A, b])`, `Adam([pose], lr=0.1)`: an optimizer of tensors that are named one by one
 _OF_TENSORS = re.compile(
-    r"\b(?:LBFGS\(\s*(?:params\s*=\s*)?\[[\w.]+(?:\s*,\s*[\w.]+)*\s*,?\s*\]"
-    r"|(?:Adam\w*|SGD|RMSprop|Rprop)\(\s*(?:params\s*=\s*)?\[[\w.]+(?:\s*,\s*[\w.]+){0,2}\s*,?\s*\])"
+    r"\b(?:LBFGS|Adam\w*|SGD|RMSprop|Rprop)\(\s*(?:params\s*=\s*)?\[([\w.]+(?:\s*,\s*[\w.]+){0,2})\s*,?\s*\]"
 )
 _OF_LAYERS = re.compile(r"parameters\(|\btrainable_(?:variables|weights|params)\b|\.compile\(|\bTrainer\(")
 # what a network is written with; a program of JAX without any of it fits parameters of a formula
@@ -42,6 +43,8 @@ def density(run: Run) -> bool:
 def tensors(run: Run) -> bool:
     """Whether a few tensors are all that is fitted (a pose, a transform, an image): no weights of layers."""
     scripts = run.scripts.values()
-    named = any(map(_OF_TENSORS.search, scripts)) and not any(map(_OF_LAYERS.search, scripts))
+    given = [name for code in scripts for found in _OF_TENSORS.findall(code) for name in found.split(",")]
+    named = bool(given) and not any(OWN_WEIGHTS.search(last_part(name.strip())) for name in given)
+    named = named and not any(map(_OF_LAYERS.search, scripts))
     formula = any(map(_GRADIENTS.search, scripts)) and not any(map(_OF_NETWORKS.search, scripts))
     return named or formula

@@ -217,7 +217,7 @@ def _trains_whole(source: Script, call: ast.Call, loop: ast.AST) -> bool:
     return whole and (bool(made & given) or any(_makes_model(source, f) for f in functions))
 
 
-def _makes_model(source: Script, function: ast.FunctionDef) -> bool:
+def _makes_model(source: Script, function: Function) -> bool:
     """A model is made in it: an experiment by itself, as each of a benchmark's."""
     calls = [n.value for n in of(function, ast.Assign) if isinstance(n.value, ast.Call)]
     return any(

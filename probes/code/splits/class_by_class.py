@@ -34,8 +34,9 @@ def cut_class_by_class(source: Script) -> Finding | None:
         for node in source.of(ast.Assign):
             for target, value in assigned(node):
                 learns = side(unparse(target))
-                cut = isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice)
-                if cut and learns is not None and unparse(value.value) == name and value.slice.step is None:
+                if learns is None or not isinstance(value, ast.Subscript) or unparse(value.value) != name:
+                    continue
+                if isinstance(value.slice, ast.Slice) and value.slice.step is None:
                     cuts[learns] = node
         if len(cuts) == 2:
             why = f"`{name}` lies class by class, and is cut in two as it is: classes are on one side alone"

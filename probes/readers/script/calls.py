@@ -156,7 +156,7 @@ SOUGHT_TENSOR = re.compile(
 )
 
 
-_WEIGHTS = re.compile(
+OWN_WEIGHTS = re.compile(
     r"(?i)param|group|variables|vars$|weight|kernels$|^[wb]\d?$|bias"
 )  # names of a model's own
 _MADE = ("tensor", "zeros", "ones", "empty", "rand", "randn", "Parameter")  # a tensor, out of numbers alone
@@ -180,7 +180,7 @@ def moves_one_tensor(call: ast.Call) -> bool:
     if not isinstance(given, (ast.List, ast.Tuple)) or not given.elts:
         return False
     only = given.elts[0] if len(given.elts) == 1 else None
-    alone = isinstance(only, (ast.Name, ast.Attribute)) and not _WEIGHTS.search(last_name(only))
+    alone = isinstance(only, (ast.Name, ast.Attribute)) and not OWN_WEIGHTS.search(last_name(only))
     return alone or all(map(single, given.elts))
 
 
