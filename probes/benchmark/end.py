@@ -155,7 +155,8 @@ def final_metric_below(view: View, absolute: float) -> Finding:
     """At the end the metric is worse than the benchmark's by `absolute` (relative for errors).
 
     With repeats of the benchmark it must be worse than the worst of them, and by more than they lie apart.
-    Where no metric is logged on both sides, an evaluation loss that is no higher says that nothing is worse.
+    Where no metric is logged on both sides, an evaluation loss that is no higher says that nothing is worse;
+    where neither side evaluates, training losses that end together.
     """
     name = metric_of_both(view)
     if name is None:
@@ -190,6 +191,8 @@ def final_metric_below(view: View, absolute: float) -> Finding:
 def _loss_no_worse(view: View, relative: float = 0.01) -> Finding | None:
     """Absent where the evaluation losses end together, or the run's below; else nothing is said."""
     mine, theirs = (r.series.get("eval/loss") if r else None for r in (view.run, view.benchmark))
+    if mine is None and theirs is None:
+        return _trained_together(view)
     if mine is None or theirs is None:
         return None
     ends = end_of_metric(mine), end_of_metric(theirs)
@@ -197,6 +200,24 @@ def _loss_no_worse(view: View, relative: float = 0.01) -> Finding | None:
         return None
     text = f"no metric is logged on both sides; eval/loss ends at {ends[0][0]:.4g} against {ends[1][0]:.4g}"
     return absent(text, value=ends[0][0], threshold=ends[1][0], series=("eval/loss",))
+
+
+def _trained_together(view: View, relative: float = 0.005) -> Finding | None:
+    """Absent where the training losses of two runs that evaluate nothing end together, neither much shorter.
+
+    One that ends far lower may have seen what it should not.
+    """
+    mine, theirs = (r.series.get("train/loss") if r else None for r in (view.run, view.benchmark))
+    if mine is None or theirs is None or not comparable_length(mine, theirs):
+        return None
+    mine_end, their_end = end_of_metric(mine), end_of_metric(theirs)
+    if mine_end is None or their_end is None:
+        return None
+    end, other = mine_end[0], their_end[0]
+    if not -10 * relative * abs(other) <= end - other <= relative * abs(other):
+        return None
+    text = f"neither side evaluates; train/loss ends at {end:.4g} against {other:.4g}"
+    return absent(text, value=end, threshold=other, series=("train/loss",))
 
 
 def _ends_of_all(view: View, name: str, theirs: float) -> list[float]:

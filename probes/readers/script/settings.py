@@ -33,14 +33,25 @@ from .values import Value, Values, declared
 LITERAL = 60  # the code that lies there most likely ran
 DEFAULT = 35  # a default of the command line may have been overridden
 _WITH_DROPOUT = {"transformerencoderlayer", "transformerdecoderlayer", "transformer"}
-_DROPPED_BY_CALL = (
-    "F.dropout",
-    "nn.functional.dropout",
-    "torch.nn.functional.dropout",
-)  # of what comes first
+# of what comes first
+_DROPPED_BY_CALL = ("F.dropout", "nn.functional.dropout", "torch.nn.functional.dropout")
 _STRONG = 0.65  # a share of dropout that few mean
+_RECURRENT = (
+    "lstm",
+    "gru",
+    "simplernn",
+)  # theirs is of one layer: no setting of the model unless it is strong
 # shares that models drop, by the words of their configurations: resid_pdrop, seq_classif_dropout
 _DROPS = re.compile(r"(?:\w+_)?(?:p?drop|dropout)(?:_prob|_rate|_p)?")
+
+
+def _largest_share(call: ast.Call, least: float) -> ast.expr | None:
+    """The largest of the shares above `least` that a configuration drops: `seq_classif_dropout=0.8`."""
+    parts = [k.value for k in call.keywords if _DROPS.fullmatch(k.arg or "")]
+    shares = [(p.value, p) for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, float)]
+    return max((s for s in shares if s[0] > least), key=lambda s: s[0], default=(0.0, None))[1]
+
+
 # the function and the class of one loss
 _FUNCTIONAL = {
     "cross_entropy": "crossentropyloss",
@@ -259,16 +270,9 @@ class Extractor(Values):
             share = keyword(call, "l2") or nth_given(call, 1 if lower == "l1_l2" else 0)
             if isinstance(share, ast.Constant) and isinstance(share.value, float) and share.value >= 1:
                 yield from self._one(call, "weight_decay", share)
-        elif lower in ("lstm", "gru", "simplernn", "from_pretrained") or lower.endswith("config"):
-            for option in call.keywords:
-                part = option.value
-                if (
-                    _DROPS.fullmatch(option.arg or "")
-                    and isinstance(part, ast.Constant)
-                    and isinstance(part.value, float)
-                    and part.value > _STRONG
-                ):
-                    yield from self._one(call, "dropout", part)
+        elif lower in (*_RECURRENT, "from_pretrained") or lower.endswith("config"):
+            least = _STRONG if lower in _RECURRENT else 0.0
+            yield from self._one(call, "dropout", _largest_share(call, least))
         elif lower.startswith(("batchnorm", "syncbatchnorm")):
             yield self._set("normalization_layer", "batch_norm", call)
             yield from self._keywords(call, "batchnorm")

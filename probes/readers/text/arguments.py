@@ -11,6 +11,7 @@ from ....engine.model import Scalar
 from ...run import Setting
 from ...settings import canonical_key
 from .._secrets import redact, secret_key
+from .._values import is_clock
 
 Value = Scalar | tuple[Scalar, ...]
 MAX_SETTINGS = 3000
@@ -223,7 +224,14 @@ def dumps(line: str) -> Iterator[tuple[str, Value]]:
         tree = ast.parse(_OBJECT.sub("'object'", text), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    yield from walk(tree.body, "", 0)
+    found = list(walk(tree.body, "", 0))
+    if not (any(is_clock(k) for k, _ in found) and all(_is_figure(v) for _, v in found)):
+        yield from found
+
+
+def _is_figure(value: Value) -> bool:
+    """A number, also as a text: Trainer's last line, `{'train_runtime': '12.5', 'train_loss': '0.3'}`."""
+    return isinstance(scalar(value) if isinstance(value, str) else value, (int, float))
 
 
 def assigned(line: str) -> Iterator[tuple[str, Value]]:

@@ -956,6 +956,27 @@ def test_a_shorter_run_that_ends_as_well_is_not_below() -> None:
     assert state("final-metric-below-benchmark", made_of(30, 0.6), made_of(30, 0.8)) == "present"
 
 
+@pytest.mark.parametrize(
+    ("end", "count", "expected"),
+    [
+        (2.101, 300, "absent"),
+        (2.05, 300, "absent"),
+        (2.3, 300, "unknown"),
+        (1.5, 300, "unknown"),
+        (2.1, 60, "unknown"),
+    ],
+)
+def test_training_losses_that_end_together_where_nothing_is_evaluated(
+    end: float, count: int, expected: str
+) -> None:
+    """So it is with language models; one that ends far lower may have seen what it should not."""
+
+    def made_of(end: float, count: int = 300) -> Run:
+        return run([series("train/loss", end + 8 * np.exp(-np.arange(count) / count * 12))])
+
+    assert state("final-metric-below-benchmark", made_of(end, count), made_of(2.1)) == expected
+
+
 def test_parts_drawn_with_another_seed_are_not_another_data_set() -> None:
     """Counts that a log tells of a part differ by a few per cent between seeds; a setting has to agree."""
 

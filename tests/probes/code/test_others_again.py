@@ -250,9 +250,13 @@ def test_a_single_layer_may_start_at_nought() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
-    [("seq_classif_dropout=0.8", True), ("final_dropout=0.9", True), ("drop_path_rate=0.9", False)],
+    ("given", "share"),
+    [
+        ("seq_classif_dropout=0.8", 0.8),
+        ("final_dropout=0.2, attention_dropout=0.3", 0.3),  # the largest of all
+        ("drop_path_rate=0.9", None),
+    ],
 )
-def test_shares_that_a_configuration_drops(given: str, found: bool) -> None:
+def test_shares_that_a_configuration_drops(given: str, share: float | None) -> None:
     settings = Extractor(ast.parse(HEAT.replace("seq_classif_dropout=0.1", given)), "train.py").settings()
-    assert any(s.key == "dropout" and s.value in (0.8, 0.9) for s in settings) is found
+    assert next((s.value for s in settings if s.key == "dropout"), None) == share

@@ -964,3 +964,17 @@ def test_a_name_that_ends_in_seconds_by_steps_is_no_keras(tmp_path: Path) -> Non
 def test_world_sizes_of_a_part(tmp_path: Path, line: str, known: int | None) -> None:
     """How many processes share the data or the model is not how many train."""
     assert read(tmp_path, f"{line}\nstep 1 loss 2.0\nstep 2 loss 1.9\n").facts.get("world_size") == known
+
+
+def test_the_last_line_of_trainer_holds_no_settings(tmp_path: Path) -> None:
+    """Transformers 5 prints its figures as texts."""
+    text = "".join(
+        f"{{'loss': '{2 / i:.3f}', 'learning_rate': '1e-4', 'epoch': '{i}'}}\n" for i in range(1, 9)
+    )
+    text += (
+        "{'train_runtime': '33.2', 'train_samples_per_second': '1.2', 'train_loss': '1.75', 'epoch': '8'}\n"
+    )
+    content = read(tmp_path, text)
+
+    assert len(points(content, "train/loss")) == 8
+    assert not [s.key for s in content.settings if s.key.startswith("train_")]
