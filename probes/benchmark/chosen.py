@@ -20,7 +20,8 @@ def by_choice(view: View, differ: list[Both]) -> bool:
     """Whether only sizes of the model or a larger training set differ, and held-out data end no worse."""
     if not differ or not all(_is_size(found) for found in differ):
         return False
-    return final_metric_below(view, _WORSE).state is State.ABSENT
+    evaluated = any(name.startswith(("eval/", "test/")) for name in view.run.series)
+    return evaluated and final_metric_below(view, _WORSE).state is State.ABSENT
 
 
 def _is_size(found: Both) -> bool:

@@ -20,6 +20,7 @@ from ...script_diff.edit import Edit, LeftOut
 from ...script_diff.edits import edits, left_out, likeness_of
 from ...script_diff.marks import STRUCTURE
 from ...script_diff.ports import is_port
+from ...scripts.project import programs
 from ...scripts.syntax import Script
 from ..shared.checks import scripts
 from .at_the_end import modes_after_training
@@ -319,7 +320,8 @@ def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False
     if unless_settings and view.benchmark is not None:
         known = set(view.run.settings) & set(view.benchmark.settings)
     mine = [e for e in sorted_out(found).get(kind, ()) if e.setting not in known]
-    if view.run.unframed and kind.startswith("loss"):  # all of such a program feeds what it calls a loss
+    if kind.startswith("loss") and not programs(view.run.scripts):
+        # all of a program without a framework feeds what it calls a loss
         mine = [e for e in mine if _OF_LOSS.search(e.text)]
     if not mine and by_role:
         return _by_role(by_role)

@@ -6,7 +6,7 @@ import ast
 from itertools import pairwise
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import last_name
+from ...readers.script import all_arguments, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
@@ -29,7 +29,7 @@ def compact_value_lost(source: Script) -> Finding | None:
                 return at(source, node, "what this layer gives is thrown away")
         for body in _blocks(function):
             for first, second in pairwise(body):
-                if lost := _replaced(first, second):
+                if (lost := _replaced(first, second)) and (function in flax or _same_stream(first, second)):
                     return at(source, first, f"`{lost}` is given another value before anything reads it")
     return None
 
@@ -61,6 +61,13 @@ def _replaced(first: ast.stmt, second: ast.stmt) -> str:
         return ""
     asked = any(isinstance(c.func, ast.Call) for c in of(first.value, ast.Call))
     return one.id if asked and one.id not in names_in(second.value) else ""
+
+
+def _same_stream(first: ast.stmt, second: ast.stmt) -> bool:
+    """The second takes nothing but what the first one took: else the first was tried and left."""
+    calls = [s.value for s in (first, second) if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)]
+    read = [{n for a in all_arguments(c) for n in names_in(a)} for c in calls]
+    return len(read) == 2 and bool(read[1]) and read[1] <= read[0]
 
 
 def gradient_by_nothing(source: Script) -> Finding | None:

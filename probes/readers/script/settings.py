@@ -35,12 +35,7 @@ DEFAULT = 35  # a default of the command line may have been overridden
 _WITH_DROPOUT = {"transformerencoderlayer", "transformerdecoderlayer", "transformer"}
 # of what comes first
 _DROPPED_BY_CALL = ("F.dropout", "nn.functional.dropout", "torch.nn.functional.dropout")
-_STRONG = 0.65  # a share of dropout that few mean
-_RECURRENT = (
-    "lstm",
-    "gru",
-    "simplernn",
-)  # theirs is of one layer: no setting of the model unless it is strong
+_STRONG = 0.65  # a share of dropout that few mean; that of one layer is no setting of the model below it
 # shares that models drop, by the words of their configurations: resid_pdrop, seq_classif_dropout
 _DROPS = re.compile(r"(?:\w+_)?(?:p?drop|dropout)(?:_prob|_rate|_p)?")
 
@@ -270,8 +265,8 @@ class Extractor(Values):
             share = keyword(call, "l2") or nth_given(call, 1 if lower == "l1_l2" else 0)
             if isinstance(share, ast.Constant) and isinstance(share.value, float) and share.value >= 1:
                 yield from self._one(call, "weight_decay", share)
-        elif lower in (*_RECURRENT, "from_pretrained") or lower.endswith("config"):
-            least = _STRONG if lower in _RECURRENT else 0.0
+        elif lower in ("lstm", "gru", "simplernn", "from_pretrained") or lower.endswith("config"):
+            least = 0.0 if lower.endswith("config") else _STRONG
             yield from self._one(call, "dropout", _largest_share(call, least))
         elif lower.startswith(("batchnorm", "syncbatchnorm")):
             yield self._set("normalization_layer", "batch_norm", call)
