@@ -300,7 +300,8 @@ def _programs(
 ) -> Iterator[Program]:
     """What is judged by itself: each program that trains, or else any; configurations that none imports."""
     texts = {path: c.script or "" for path, c in contents.items()}
-    found = sorted(project.programs(texts), key=lambda s: (not s.trains, s.path))
+    framed = project.programs(texts)
+    found = sorted(framed or project.unframed_programs(texts), key=lambda s: (not s.trains, s.path))
     if only is not None:
         found = [s for s in found if only in _files(s)] or found
     seen = {path for s in found for path in _files(s)}
@@ -310,7 +311,7 @@ def _programs(
         mine = {path: contents[path] for path in _files(one)}
         alone = len(mine) == len(contents)
         mine |= {p: c for path in _files(one) for p, c in configs.get(path, {}).items()}
-        yield Program(one.path, whole if alone else assembled(root, mine, (), []), one.trains)
+        yield Program(one.path, whole if alone else assembled(root, mine, (), []), one.trains or not framed)
     for path, content in contents.items():
         if path not in seen and content.settings and _is_config(path, content):
             if only is None or path == only:
@@ -358,5 +359,5 @@ def _nothing(
         more = f" (and {len(not_read) - 1} more)" if len(not_read) > 1 else ""
         return f"{path}: no script that can be read: {first}{more}"
     what = f"none of the {len(contents)} scripts" if folder and len(contents) > 1 else "the script does not"
-    verb = "uses" if what.startswith("none") else "use"
-    return f"{path}: no training script: {what} {verb} a training framework ({known})"
+    s = "s" if what.startswith("none") else ""
+    return f"{path}: no training script: {what} use{s} a training framework ({known}) or train{s} without one"

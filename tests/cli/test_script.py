@@ -190,6 +190,27 @@ def test_what_cannot_be_judged_is_told_in_one_sentence(
     assert said in refused(capsys, "script", file(tmp_path, text))
 
 
+def test_programs_without_a_framework_are_judged(capsys: Captured, tmp_path: Path) -> None:
+    """By what they have in common with the others: data, splits, order and scores."""
+    text = """
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.linear_model import SGDClassifier
+X, y = np.load("x.npy"), np.load("y.npy")
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2)
+X_test = X_test * 1.5 + 0.3
+model = SGDClassifier()
+for epoch in range(20):
+    model.partial_fit(X_train, y_train, classes=np.unique(y))
+print((model.predict(X_test) == y_test).mean())
+"""
+    found = json.loads(printed(capsys, "script", file(tmp_path, text), "-f", "json"))
+
+    assert "script-splits-processed-differently" in [f["symptom"] for f in found["findings"]]
+    right = file(tmp_path, text.replace("X_test = X_test * 1.5 + 0.3\n", ""))
+    assert not json.loads(printed(capsys, "script", right, "-f", "json"))["findings"]
+
+
 def test_binaries_missing_files_and_folders_without_scripts_are_told(
     capsys: Captured, tmp_path: Path
 ) -> None:

@@ -33,7 +33,6 @@ _MEANT = re.compile(
 )
 _MADE = re.compile(r"(?i)^(?:np\.|numpy\.|torch\.)?(?:zeros|ones|empty|full)$")
 _LIKE = ("zeros_like", "ones_like", "full_like")
-_WHERE = ("where", "masked_fill", "masked_fill_", "mask", "replace", "map")
 
 
 @dataclass(frozen=True)
@@ -296,6 +295,8 @@ def _turned(source: Script, value: ast.expr, label: str, ignored: set[int]) -> b
     if isinstance(value, ast.Call) and last_name(value.func) in ("replace", "map", "apply"):
         if isinstance(value.func, ast.Attribute) and unparse(value.func.value) == label and value.args:
             if len(value.args) == 2 and last_name(value.func) == "replace":
+                if any(isinstance(a, ast.Constant) and a.value == "" for a in value.args):
+                    return None  # a part of a text is taken out: `path.replace(".keras", "")`
                 pairs.append((_plain(source, value.args[0]), _plain(source, value.args[1])))
             elif isinstance(value.args[0], ast.Lambda):
                 return _one_lambda(source, value.args[0], ignored)

@@ -25,6 +25,7 @@ from ...scripts.untaped import untaped_in
 from .nodes import is_false
 
 _SHOWN = ("enumerate", "tqdm", "track", "iter")
+_NO_FRAMEWORK = "the scripts train without a framework, which this check does not read"
 _MOST_CALLERS = 50  # functions that are gone through on the way up to a loop
 Check = Callable[[Script], Finding | None]
 
@@ -69,7 +70,7 @@ def first(view: View, check: Check, nothing: str) -> Finding:
     """Present in any script wins, then absent in any, else unknown with the reason."""
     mine = scripts(view.run)
     if not mine:
-        return unknown(NO_SCRIPT)
+        return unknown(_NO_FRAMEWORK if unframed_programs(view.run.scripts) else NO_SCRIPT)
     found = [f for f in (check(s) for s in mine) if f is not None]
     for state in (State.PRESENT, State.ABSENT):
         for finding in found:

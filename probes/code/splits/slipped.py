@@ -44,7 +44,8 @@ def rows_handed_apart(source: Script) -> Finding | None:
                 continue
             rows = [v for v in flow(source).values(drawn.slice, 1) if isinstance(v, ast.Subscript)]
             if any(
-                isinstance(v.slice, ast.Slice)
+                v is not plain  # `return idx, d[idx]`: the rows themselves
+                and isinstance(v.slice, ast.Slice)
                 and unparse(v.slice) == unparse(plain.slice)
                 and _is_drawn(source, v.value)
                 for v in rows

@@ -38,15 +38,6 @@ _DROPPED_BY_CALL = ("F.dropout", "nn.functional.dropout", "torch.nn.functional.d
 _STRONG = 0.65  # a share of dropout that few mean; that of one layer is no setting of the model below it
 # shares that models drop, by the words of their configurations: resid_pdrop, seq_classif_dropout
 _DROPS = re.compile(r"(?:\w+_)?(?:p?drop|dropout)(?:_prob|_rate|_p)?")
-
-
-def _largest_share(call: ast.Call, least: float) -> ast.expr | None:
-    """The largest of the shares above `least` that a configuration drops: `seq_classif_dropout=0.8`."""
-    parts = [k.value for k in call.keywords if _DROPS.fullmatch(k.arg or "")]
-    shares = [(p.value, p) for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, float)]
-    return max((s for s in shares if s[0] > least), key=lambda s: s[0], default=(0.0, None))[1]
-
-
 # the function and the class of one loss
 _FUNCTIONAL = {
     "cross_entropy": "crossentropyloss",
@@ -591,3 +582,10 @@ def _imports_own_files(tree: ast.Module) -> bool:
 
 def _is_parameters(node: ast.expr) -> bool:
     return not isinstance(node, ast.Constant)
+
+
+def _largest_share(call: ast.Call, least: float) -> ast.expr | None:
+    """The largest of the shares above `least` that a configuration drops: `seq_classif_dropout=0.8`."""
+    parts = [k.value for k in call.keywords if _DROPS.fullmatch(k.arg or "")]
+    shares = [(p.value, p) for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, float)]
+    return max((s for s in shares if s[0] > least), key=lambda s: s[0], default=(0.0, None))[1]
