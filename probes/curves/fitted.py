@@ -19,7 +19,7 @@ _DENSITIES = re.compile(
 )
 # `LBFGS([A, b])`, `Adam([pose], lr=0.1)`: an optimizer of tensors that are named one by one
 _OF_TENSORS = re.compile(
-    r"\b(?:LBFGS|Adam\w*|SGD|RMSprop|Rprop)\(\s*(?:params\s*=\s*)?\[([\w.]+(?:\s*,\s*[\w.]+){0,2})\s*,?\s*\]"
+    r"\b(LBFGS|Adam\w*|SGD|RMSprop|Rprop)\(\s*(?:params\s*=\s*)?\[([\w.]+(?:\s*,\s*[\w.]+){0,2})\s*,?\s*\]"
 )
 _OF_LAYERS = re.compile(r"parameters\(|\btrainable_(?:variables|weights|params)\b|\.compile\(|\bTrainer\(")
 # what a network is written with; a program of JAX without any of it fits parameters of a formula
@@ -43,8 +43,13 @@ def density(run: Run) -> bool:
 def tensors(run: Run) -> bool:
     """Whether a few tensors are all that is fitted (a pose, a transform, an image): no weights of layers."""
     scripts = run.scripts.values()
-    given = [name for code in scripts for found in _OF_TENSORS.findall(code) for name in found.split(",")]
-    named = bool(given) and not any(OWN_WEIGHTS.search(last_part(name.strip())) for name in given)
+    given = [found for code in scripts for found in _OF_TENSORS.findall(code)]
+    named = bool(given) and all(kind == "LBFGS" or not _of_weights(names) for kind, names in given)
     named = named and not any(map(_OF_LAYERS.search, scripts))
     formula = any(map(_GRADIENTS.search, scripts)) and not any(map(_OF_NETWORKS.search, scripts))
     return named or formula
+
+
+def _of_weights(names: str) -> bool:
+    """`w, b`: tensors by the names of a network's weights. LBFGS searches along a line, whatever they are."""
+    return any(OWN_WEIGHTS.search(last_part(name.strip())) for name in names.split(","))

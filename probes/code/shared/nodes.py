@@ -64,7 +64,9 @@ def only_shown(source: Script, node: ast.AST) -> bool:
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in _SHOWS:
             return True
         if isinstance(parent, ast.stmt):
-            return isinstance(parent, ast.Expr) and not isinstance(parent.value, ast.Call)
+            return isinstance(parent, ast.Expr) and (
+                parent.value is node or not isinstance(parent.value, ast.Call)
+            )
     return False
 
 

@@ -475,6 +475,7 @@ for epoch in range(100):
         "print(bce_loss(X, X))  # 0 where all is right",
         "print(F.binary_cross_entropy(p.detach(), Y) / X.shape[0])",
         "F.binary_cross_entropy(p.detach(), Y) / X.shape[0]",
+        "F.binary_cross_entropy(p.detach(), Y)",
     ],
 )
 def test_a_loss_is_tried_out(line: str) -> None:
