@@ -373,7 +373,7 @@ def _taken_up_in_vain(source: Script) -> Iterator[tuple[ast.AST, str]]:
         read = [
             n
             for n in source.of(ast.Name, ast.Attribute)
-            if last_name(n) == name and isinstance(n.ctx, ast.Load) and not _only_shown(source, n)
+            if last_name(n) == name and isinstance(n.ctx, ast.Load) and not _is_logged(source, n)
         ]
         told = any(isinstance(m, ast.Constant) for m in source.mentions.get(name, ())) and name != key
         if not read and not told:
@@ -404,7 +404,8 @@ def _gives_state_back(source: Script, node: ast.AST) -> bool:
     )
 
 
-def _only_shown(source: Script, node: ast.AST) -> bool:
+def _is_logged(source: Script, node: ast.AST) -> bool:
+    """It stands in a line for a log: `logger.info(f"at {epoch}")`, `print(epoch)`."""
     for parent in source.above(node):
         if isinstance(parent, ast.stmt):
             break
