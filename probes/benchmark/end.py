@@ -95,14 +95,10 @@ def ends_as_well(view: View) -> str:
     name = metric_of_both(view)
     if view.benchmark is None or name is None or not name.startswith("eval/"):
         return ""
-    ends = []
-    for each in (name, "eval/loss"):
-        mine, theirs = view.run.series.get(each), view.benchmark.series.get(each)
-        one, other = (None if s is None else end_of_metric(s) for s in (mine, theirs))
-        if one is None or other is None:
-            return ""
-        ends.append((one[0], other[0]))
-    (last, their_last), losses = ends
+    ends, losses = _ends_of_both(view, name), _ends_of_both(view, "eval/loss")
+    if ends is None or losses is None:
+        return ""
+    last, their_last = ends
     quantity = quantities.base(name)
     lower = quantity is not None and quantity.lower
     if (last > their_last if lower else last < their_last) or losses[0] > losses[1] * (1 + NEARLY):
@@ -190,16 +186,13 @@ def final_metric_below(view: View, absolute: float) -> Finding:
 
 def _loss_no_worse(view: View, relative: float = 0.01) -> Finding | None:
     """Absent where the evaluation losses end together, or the run's below; else nothing is said."""
-    mine, theirs = (r.series.get("eval/loss") if r else None for r in (view.run, view.benchmark))
-    if mine is None and theirs is None:
+    if not any(r is not None and "eval/loss" in r.series for r in (view.run, view.benchmark)):
         return _trained_together(view)
-    if mine is None or theirs is None:
+    ends = _ends_of_both(view, "eval/loss")
+    if ends is None or ends[0] > ends[1] + relative * abs(ends[1]):
         return None
-    ends = end_of_metric(mine), end_of_metric(theirs)
-    if ends[0] is None or ends[1] is None or ends[0][0] > ends[1][0] + relative * abs(ends[1][0]):
-        return None
-    text = f"no metric is logged on both sides; eval/loss ends at {ends[0][0]:.4g} against {ends[1][0]:.4g}"
-    return absent(text, value=ends[0][0], threshold=ends[1][0], series=("eval/loss",))
+    text = f"no metric is logged on both sides; eval/loss ends at {ends[0]:.4g} against {ends[1]:.4g}"
+    return absent(text, value=ends[0], threshold=ends[1], series=("eval/loss",))
 
 
 def _trained_together(view: View, relative: float = 0.005) -> Finding | None:
@@ -210,14 +203,21 @@ def _trained_together(view: View, relative: float = 0.005) -> Finding | None:
     mine, theirs = (r.series.get("train/loss") if r else None for r in (view.run, view.benchmark))
     if mine is None or theirs is None or not comparable_length(mine, theirs):
         return None
-    mine_end, their_end = end_of_metric(mine), end_of_metric(theirs)
-    if mine_end is None or their_end is None:
+    ends = _ends_of_both(view, "train/loss")
+    if ends is None:
         return None
-    end, other = mine_end[0], their_end[0]
+    end, other = ends
     if not -10 * relative * abs(other) <= end - other <= relative * abs(other):
         return None
     text = f"neither side evaluates; train/loss ends at {end:.4g} against {other:.4g}"
     return absent(text, value=end, threshold=other, series=("train/loss",))
+
+
+def _ends_of_both(view: View, name: str) -> tuple[float, float] | None:
+    """Where a curve ends in the run and in the benchmark; None where either has no such end."""
+    curves = [r.series.get(name) if r is not None else None for r in (view.run, view.benchmark)]
+    mine, theirs = (None if c is None else end_of_metric(c) for c in curves)
+    return None if mine is None or theirs is None else (mine[0], theirs[0])
 
 
 def _ends_of_all(view: View, name: str, theirs: float) -> list[float]:

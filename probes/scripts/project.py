@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 
@@ -45,12 +46,7 @@ def programs(texts: Mapping[str, str]) -> tuple[Script, ...]:
 
 @lru_cache(maxsize=8)
 def _programs(files: tuple[tuple[str, str], ...], given: str) -> tuple[Script, ...]:
-    texts, brought = dict(files), {}
-    for path, text in files:
-        try:
-            brought[path] = imports(text)
-        except ValueError:
-            continue
+    texts, brought = dict(files), _brought(files)
     linked = {path: _needed(path, found, brought) for path, found in brought.items()}
     uses = {path for path, found in brought.items() if frameworks_among(found)}
     needs = {path: found for path, (found, _) in linked.items()}
@@ -70,6 +66,15 @@ def _programs(files: tuple[tuple[str, str], ...], given: str) -> tuple[Script, .
     return tuple(found)
 
 
+def _brought(files: tuple[tuple[str, str], ...]) -> dict[str, tuple[Imported, ...]]:
+    """What each file imports; those that cannot be read as Python are left out."""
+    found = {}
+    for path, text in files:
+        with suppress(ValueError):
+            found[path] = imports(text)
+    return found
+
+
 _WITHOUT = frozenset(("numpy", "sklearn", "xgboost", "lightgbm", "catboost", "cupy", "autograd"))
 _STEPS = frozenset(("step", "update", "backward", "train_step", "backprop"))
 
@@ -84,12 +89,7 @@ def unframed_programs(texts: Mapping[str, str]) -> tuple[Script, ...]:
 
 @lru_cache(maxsize=8)
 def _unframed(files: tuple[tuple[str, str], ...], given: str) -> tuple[Script, ...]:
-    texts, brought = dict(files), {}
-    for path, text in files:
-        try:
-            brought[path] = imports(text)
-        except ValueError:
-            continue
+    texts, brought = dict(files), _brought(files)
     every = [one for found in brought.values() for one in found]
     if frameworks_among(every) or not any(one.module.split(".")[0] in _WITHOUT for one in every):
         return ()

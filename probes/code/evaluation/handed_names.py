@@ -13,59 +13,18 @@ from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.sides import words
 
-_ANSWERS = frozenset(
-    [
-        "pred",
-        "preds",
-        "prediction",
-        "predictions",
-        "predicted",
-        "guess",
-        "guesses",
-        "guessed",
-        "hyp",
-        "hyps",
-        "hypothesis",
-        "hypotheses",
-        "output",
-        "outputs",
-        "logits",
-        "answer",
-        "answers",
-        "decoded",
-        "generated",
-    ]
+_ANSWERS = word_set(
+    "pred preds prediction predictions predicted guess guesses guessed hyp hyps hypothesis"
+    " hypotheses output outputs logits answer answers decoded generated"
 )
-_TRUTH = frozenset(
-    [
-        "true",
-        "truth",
-        "truths",
-        "gold",
-        "golds",
-        "label",
-        "labels",
-        "target",
-        "targets",
-        "reference",
-        "references",
-        "ref",
-        "refs",
-    ]
-)
+_TRUTH = word_set("true truth truths gold golds label labels target targets reference references ref refs")
 _FOR_ANSWERS = ("predictions", "preds", "y_pred", "prediction", "hypotheses")
 _FOR_TRUTH = ("references", "y_true", "labels", "target", "targets", "reference")
 # of torchmetrics: what is not the same with its two arguments exchanged
 _UNEVEN = (
     *("R2Score", "Precision", "Recall", "F1Score", "FBetaScore", "AUROC", "AveragePrecision", "Specificity"),
-    *(
-        "ExplainedVariance",
-        "MeanAbsolutePercentageError",
-        "ConfusionMatrix",
-        "Accuracy",
-        "ROC",
-        "KLDivergence",
-    ),
+    *("ExplainedVariance", "MeanAbsolutePercentageError", "ConfusionMatrix", "Accuracy", "ROC"),
+    "KLDivergence",
     *("Dice", "JaccardIndex", "WordErrorRate", "CharErrorRate", "BLEUScore", "RelativeSquaredError"),
 )
 

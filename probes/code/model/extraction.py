@@ -9,6 +9,7 @@ from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, keyword, last_name
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
+from .drawn_again import root_of
 from .pretrained import own_weights
 
 _PARAMETERS = ("parameters", "named_parameters", "modules", "named_modules", "children", "named_children")
@@ -129,7 +130,7 @@ def _is_pretrained(source: Script, held: ast.expr, depth: int = 2) -> bool:
         for call in of(value, ast.Call):
             if depth and last_name(call.func) == "Model":
                 parts = [n for a in all_arguments(call) for n in of(a, ast.Attribute) if n.attr in _ENDS]
-                if any(_is_pretrained(source, root, depth - 1) for root in map(_root, parts)):
+                if any(_is_pretrained(source, root, depth - 1) for root in map(root_of, parts)):
                     return True
             if _TRAINED.search(unparse(call.func)):
                 return True
@@ -168,13 +169,6 @@ def _is_pretrained(source: Script, held: ast.expr, depth: int = 2) -> bool:
 
 
 _ENDS = ("input", "inputs", "output", "outputs")  # of a model of Keras
-
-
-def _root(node: ast.expr) -> ast.expr:
-    """`base` of `base.layers[-2].output`."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node
 
 
 def _of_class(source: Script, held: ast.expr) -> list[ast.expr]:
