@@ -15,6 +15,8 @@ from . import names
 
 _OF_TRAINING = ("learning_rate", "grad_norm", "loss_scale", "overflow", "skipped")
 
+_ERRORS = ("mse", "rmse", "mae", "nll", "perplexity", "error")  # what stands for a loss where none is logged
+
 # What is counted from the same hits and misses, and so on the same data.
 _COUNTED = ("eval/precision", "eval/recall")
 _OF_ONE_COUNT = ("eval/f1", "eval/auc")
@@ -83,6 +85,8 @@ def _of(one: Series, beside: list[Series]) -> Series:
     mine = _rows(one)
     name = "eval/" + one.name[len("train/") :]
     losses = [s for s in beside if "/loss" in s.name]
+    if not losses and (named := [s for s in beside if not _untold(s)]):  # `trn_mse  val_mse  val_mae  r2`
+        losses = [s for s in named if s.name.partition("/")[2] in _ERRORS]
     if not mine or any(s.name == name for s in beside):
         return one
     if name in _OF_ONE_COUNT and any(

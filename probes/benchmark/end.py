@@ -90,7 +90,7 @@ NEARLY = 0.05  # of the held-out loss, by which two runs may lie apart and be ca
 def ends_as_well(view: View) -> str:
     """In words, that the run is evaluated as good at its end as the benchmark at its own; else "".
 
-    The metric has to be no lower at all, and the held-out loss nearly as low.
+    The metric has to be no lower at all, and the held-out loss nearly as low; or both within their scatter.
     """
     name = metric_of_both(view)
     if view.benchmark is None or name is None or not name.startswith("eval/"):
@@ -100,10 +100,22 @@ def ends_as_well(view: View) -> str:
         return ""
     last, their_last = ends
     quantity = quantities.base(name)
-    lower = quantity is not None and quantity.lower
-    if (last > their_last if lower else last < their_last) or losses[0] > losses[1] * (1 + NEARLY):
+    short = last - their_last if quantity is not None and quantity.lower else their_last - last
+    if short > 0 and losses[0] <= losses[1] + _scatter(view, "eval/loss", False):
+        short -= _scatter(view, name, quantity is not None and quantity.fraction)
+    if short > 0 or losses[0] > losses[1] * (1 + NEARLY):
         return ""
     return f"it ends as good: {name} {last:.4g} against {their_last:.4g}"
+
+
+CHANCE = 0.005  # of a share, by which two ends of one recipe lie apart
+
+
+def _scatter(view: View, name: str, fraction: bool) -> float:
+    """How far a metric moves from one evaluation to the next at the end of either side."""
+    curves = [r.series[name] for r in (view.run, view.benchmark) if r is not None and name in r.series]
+    errors = [noise(v[len(v) // 2 :]) for c in curves if len(v := c.values[np.isfinite(c.values)]) >= 8]
+    return max([2 * e for e in errors] + ([CHANCE] if fraction else [0.0]))
 
 
 METRICS = (

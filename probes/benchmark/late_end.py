@@ -124,10 +124,25 @@ def _judge(view: View, name: str, ratio: float, gain: float, points: int) -> Fin
     base = max(abs(there), FLOOR * float(np.max(v) - np.min(v)), 1e-12)
     share = (there - final) / base
     text = f"{lengths}, whose {name} falls from {there:.4g} to {final:.4g} in between ({share:.0%})"
+    if gain <= share < OF_A_PLAN * gain and _rate_ran_out(view.run):
+        text += "; the run's learning rate had come to its end: a shorter plan, and little is left"
+        gain = OF_A_PLAN * gain
     rest |= {"value": round(share, 4), "where": (place(mine, len(mine.steps) - 1),)}
     if share >= gain and there - final > 3 * error:
         return present(text, step=last, **rest)
     return absent(text, **rest)
+
+
+OF_A_PLAN = 3.0  # times the gain that counts where the schedule was over
+OVER = 0.02  # of the highest rate
+
+
+def _rate_ran_out(run: Run) -> bool:
+    """The learning rate came down to next to nothing at the run's end, by its own schedule."""
+    rate = run.series.get("learning_rate")
+    if rate is None or len(rate) < 3 or not np.all(np.isfinite(rate.values)):
+        return False
+    return bool(rate.values[-1] <= OVER * np.max(rate.values))
 
 
 def _passes(run: Run, last: float) -> float:

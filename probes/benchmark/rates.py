@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..config import plateau
-from ..registry import Finding, View, present, probe, unknown
+from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Floats
-from .both import both, equal, told_sides
+from .both import both, both_numbers, equal, told_sides
 from .common import adapters_apart
 from .compare import Pair, pair
 from .settings import setting_above, setting_below
@@ -57,6 +57,8 @@ def rate_below(view: View, ratio: float, share: float) -> Finding:
 def _judged(view: View, plain: Finding, ratio: float, share: float) -> Finding:
     if plain.state == "present" and (said := adapters_apart(view) or _other_family(view)):
         return unknown(f"{plain.why}; {said}")
+    if plain.state == "present" and (said := with_the_batch(view)):
+        return absent(f"{plain.why}; {said}", value=plain.value, threshold=plain.threshold)
     if plain.state == "present" or plateau.watches(view.run):
         return plain
     rates = pair(view, "learning_rate", LEAST)
@@ -74,6 +76,22 @@ def _judged(view: View, plain: Finding, ratio: float, share: float) -> Finding:
     return present(text, step=stage.first, **rest)
 
 
+def with_the_batch(view: View) -> str:
+    """In words, that the rate follows the batch: lower by at most as much, or higher by at most as much.
+
+    From the root of the ratio of the batches to the ratio itself is what recipes take (Goyal et al., 2017).
+    """
+    rates = both_numbers(both(view, "learning_rate"))
+    batches = both_numbers(both(view, "global_batch_size") or both(view, "batch_size"))
+    if rates is None or batches is None or min(*rates, *batches) <= 0:
+        return ""
+    rate, batch = rates[0] / rates[1], batches[0] / batches[1]
+    if not (batch / SLACK <= rate < 1.0 or 1.0 < rate <= batch * SLACK):
+        return ""
+    return f"the batch is {batches[0]:g}, in the benchmark {batches[1]:g}: the rate follows it"
+
+
+SLACK = 1.05  # a rate is rounded
 _ADAMS = frozenset(("adam", "adamw", "nadam", "radam", "adamax", "amsgrad"))
 
 

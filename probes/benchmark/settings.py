@@ -94,7 +94,7 @@ def schedule_differs(view: View, settings: list[str]) -> Finding:
     A decay over all of a run that is twice as long is the same schedule: the length is what differs.
     """
     differ, compared = settings_apart(view, settings)
-    kept = [d for d in differ if not _follows_length(view, d)]
+    kept = [d for d in differ if not follows_length(view, d)]
     if kept:
         return say_apart(kept)
     if not compared:
@@ -108,12 +108,30 @@ def _count(settings: int) -> str:
     return "1 setting" if settings == 1 else f"{settings} settings"
 
 
-def _follows_length(view: View, found: Both) -> bool:
+ALIKE = 0.08  # of the run's length, by which drops that stand at the same part of two runs lie apart
+
+
+def follows_length(view: View, found: Both) -> bool:
+    """Whether a setting of the schedule stands at the same part of the run, and only the lengths differ."""
+    lengths = [n for key in ("epochs", "max_steps") if (n := both_numbers(both(view, key))) and min(n) > 0]
+    if found[0].key == "lr_milestones":
+        drops = [[names.number(v) for v in _several(c.value)] for c in found]
+        return any(a != b and _same_parts(*drops, a, b) for a, b in lengths)
     values = both_numbers(found)
     if found[0].key != "lr_decay_steps" or values is None or min(values) <= 0:
         return False
-    lengths = [n for key in ("epochs", "max_steps") if (n := both_numbers(both(view, key))) and min(n) > 0]
     return any(abs(values[0] / values[1] / (a / b) - 1) < 0.02 and a != b for a, b in lengths)
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _same_parts(mine: list[float | None], theirs: list[float | None], length: float, other: float) -> bool:
+    if len(mine) != len(theirs) or None in mine or None in theirs:
+        return False
+    pairs = zip(mine, theirs, strict=True)
+    return all(abs((a or 0.0) / length - (b or 0.0) / other) <= ALIKE for a, b in pairs)
 
 
 @probe("benchmark")

@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ....engine.model import Place
+from ...benchmark.both import both
+from ...benchmark.rates import with_the_batch
+from ...benchmark.settings import follows_length
 from ...by_role.compare import in_effect, same_course, told
 from ...by_role.side import Side, Told
 from ...registry import NO_SCRIPT, Finding, View, absent, present, probe, unframed, unknown
@@ -320,6 +323,8 @@ def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False
     if unless_settings and view.benchmark is not None:
         known = set(view.run.settings) & set(view.benchmark.settings)
     mine = [e for e in sorted_out(found).get(kind, ()) if e.setting not in known]
+    if mine and (said := _follows(view, kind)):
+        return absent(f"{found.mine} differs from the benchmark's script: {mine[0].text}; {said}")
     if kind.startswith("loss") and not programs(view.run.scripts):
         # all of a program without a framework feeds what it calls a loss
         mine = [e for e in mine if _OF_LOSS.search(e.text)]
@@ -340,6 +345,14 @@ def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False
         value=len(mine),
         where=tuple(p for p in (first.mine, _beside(first.theirs)) if p is not None),
     )
+
+
+def _follows(view: View, kind: str) -> str:
+    """In words, that what was edited follows another edit: the rate the batch, the drops the run's length."""
+    if kind in ("rate-lowered", "rate-raised"):
+        return with_the_batch(view)
+    drops = both(view, "lr_milestones") if kind == "schedule-length" else None
+    return "as much longer or shorter as the run" if drops and follows_length(view, drops) else ""
 
 
 def _by_role(differ: Sequence[Told]) -> Finding:

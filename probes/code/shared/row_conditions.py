@@ -142,6 +142,12 @@ def set_of(reader: Asked, node: ast.expr, env: Env, depth: int) -> frozenset[int
     return None
 
 
+def cut_somewhere(reader: Asked, call: ast.Call, env: Env, depth: int) -> bool:
+    """`scale(rows[cut:], figures)`: how far a part goes is not known, and no other argument tells it."""
+    parts = (a for a in call.args if isinstance(a, ast.Subscript) and isinstance(a.slice, ast.Slice))
+    return any(reader.rows_in(a, env, depth - 1) is None for a in parts)
+
+
 def number(reader: Asked, node: ast.expr, env: Env, depth: int) -> float | None:
     """The number behind a bound where every table has ROWS rows."""
     if depth <= 0:

@@ -16,7 +16,7 @@ from ...readers.script import keyword, last_name, receiver
 from ...scripts.flow import Given, flow, returns
 from ...scripts.syntax import Function, Script
 from .nodes import whole_number
-from .row_conditions import Env, Known, condition, number, set_of
+from .row_conditions import Env, Known, condition, cut_somewhere, number, set_of
 from .row_sets import (
     ALL,
     COLUMNS,
@@ -42,6 +42,8 @@ from .row_sets import (
     without,
 )
 from .sides import side
+
+_LIBRARIES = frozenset({"np", "torch", "pd", "tf", "random", "itertools"})
 
 
 @lru_cache(maxsize=16)
@@ -216,6 +218,8 @@ class Reader:
             return None if inner is None else self._applied(value.args[0], [inner], env, depth)
         if name in TWO_PARTS and value.args:
             return self._split(value, places, env, depth)
+        if cut_somewhere(self, value, env, depth):
+            return None
         for function in flow(self.source).called(value):
             ends = returns(function)
             if len(ends) != 1:
@@ -371,14 +375,7 @@ class Reader:
     def _call(self, call: ast.Call, env: Env, depth: int) -> Rows | None:
         name = last_name(call.func)
         owner = receiver(call)
-        library = isinstance(owner, ast.Name) and owner.id in (
-            "np",
-            "torch",
-            "pd",
-            "tf",
-            "random",
-            "itertools",
-        )
+        library = isinstance(owner, ast.Name) and owner.id in _LIBRARIES
         if name == "zip" and owner is None:
             side_by_side = [self.rows_in(a, env, depth - 1) for a in call.args]
             return one(side_by_side) if None not in side_by_side else None
@@ -411,6 +408,8 @@ class Reader:
         given_rows = [
             self.rows_in(a, env, depth - 1) for a in (*call.args, *(k.value for k in call.keywords))
         ]
+        if cut_somewhere(self, call, env, depth):
+            return None
         for function in functions[:1]:
             return self._from_function(function, call, env, depth, given_rows)
         if isinstance(call.func, ast.Name):

@@ -10,7 +10,7 @@ from functools import reduce
 from itertools import chain, pairwise
 
 from ...assembly import languages
-from . import chinese, layouts
+from . import chinese, layouts, sides_told
 from .alike import Mark
 
 LONG = 64 * 1024
@@ -168,7 +168,8 @@ def lines_of(data: bytes) -> Lines:
         data = _by_parts(data, lambda part: _BACKSPACES.sub(b"\r", part))
     if b"\r" in data:
         data = _line_ends(data)
-    data = layouts.written_out(data)
+    data, told = sides_told.written_out(layouts.written_out(data), layouts.FAR)
+    notes += told
     start = data[:CHUNK]
     changes: list[Callable[[bytes], bytes]] = []
     if not start.isascii() and chinese.is_gbk(data):

@@ -188,3 +188,48 @@ def test_fewer_steps_that_end_as_well(end: float, expected: State) -> None:
 
     for symptom in ("stops-before-benchmark", "final-loss-above-benchmark"):
         assert reading("benchmark", symptom, side(15, end), side(30, 0.87)).state is expected, symptom
+
+
+@pytest.mark.parametrize(
+    ("mine", "expected"),
+    [
+        ({"lr": 4e-4, "batch_size": 10}, State.ABSENT),  # a fifth of the batch, two fifths of the rate
+        ({"lr": 2e-4, "batch_size": 10}, State.ABSENT),
+        ({"lr": 1e-5, "batch_size": 10}, State.PRESENT),
+        ({"lr": 4e-4, "batch_size": 50}, State.PRESENT),
+        ({"lr": 4e-4, "batch_size": 200}, State.PRESENT),
+    ],
+)
+def test_a_rate_that_follows_the_batch(mine: dict[str, Any], expected: State) -> None:
+    assert state("lr-below-benchmark", mine, {"lr": 1e-3, "batch_size": 50}) is expected
+
+
+@pytest.mark.parametrize(
+    ("milestones", "epochs", "expected"),
+    [
+        ((6,), 8, State.ABSENT),
+        ((5,), 8, State.PRESENT),
+        ((9,), 8, State.PRESENT),
+        ((6, 7), 8, State.PRESENT),
+        ((6,), 14, State.PRESENT),
+    ],
+)
+def test_drops_at_the_same_part_of_a_shorter_run(
+    milestones: tuple[int, ...], epochs: int, expected: State
+) -> None:
+    theirs = {"milestones": (10,), "epochs": 14}
+    assert state("schedule-differs", {"milestones": milestones, "epochs": epochs}, theirs) is expected
+
+
+@pytest.mark.parametrize(
+    ("end", "rest", "expected"),
+    [(0.0, 0.95, State.ABSENT), (1e-3, 0.95, State.PRESENT), (0.0, 0.6, State.PRESENT)],
+)
+def test_a_shorter_plan_that_leaves_little(end: float, rest: float, expected: State) -> None:
+    """The schedule of the run was over, and the benchmark gains some percent after it."""
+    steps = np.arange(1, 41)
+    theirs = np.where(steps <= 20, 1 - 0.5 * steps / 20, 0.5 * (1 - (1 - rest) * 2 * (steps - 20) / 20))
+    rate = np.linspace(1e-3, end, 20)
+    mine = written({}, [series("train/loss", theirs[:20]), series("learning_rate", rate)])
+    bench = written({}, [series("train/loss", theirs)])
+    assert reading("benchmark", "stops-before-benchmark", mine, bench).state is expected

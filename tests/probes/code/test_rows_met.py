@@ -367,3 +367,36 @@ def setup(path):
     base = next(n for n in source.of(ast.Assign) if ast.unparse(n.targets[0]) == "base")
     found = Reader(source).rows(base.value)
     assert found is None or not found.whole
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "meet"),
+    [("rows[:400]", "rows[cut:]", False), ("rows[:cut]", "rows[cut:]", False), ("rows", "rows[700:]", True)],
+)
+def test_a_part_whose_bounds_are_not_known_has_no_rows_of_the_figures(
+    first: str, last: str, meet: bool
+) -> None:
+    """`scale(rows[cut:], figures)`: the figures are of the other side, the rows are not."""
+    program = f"""
+import sys
+import torch
+from torch import nn
+def scale(part, figures=None):
+    values = torch.tensor([[float(v) for v in r] for r in part])
+    figures = figures or (values.mean(0), values.std(0))
+    return (values - figures[0]) / figures[1], figures
+rows = read_rows("visits.csv")
+cut = int(len(rows) * float(sys.argv[1]))
+train, figures = scale({first})
+val, _ = scale({last}, figures)
+net = nn.Linear(4, 1)
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(9):
+    opt.zero_grad()
+    loss = net(train).square().mean()
+    loss.backward()
+    opt.step()
+with torch.no_grad():
+    print(net(val).square().mean())
+"""
+    assert (state(SEES, program) == "present") is meet
