@@ -104,6 +104,16 @@ def kind_of(name: str) -> str:
     return next((kind for kind, ask in _KINDS if ask.match(name)), "")
 
 
+def says(name: str) -> bool:
+    """The name is one for what was said."""
+    return _SAID.match(name) is not None
+
+
+def tells(name: str) -> bool:
+    """The name is one for what is true."""
+    return _TRUTH.match(name) is not None
+
+
 def broken_promises(source: Script) -> Iterator[tuple[ast.AST, str]]:
     """Functions, and figures that functions hand back by name, that are not what they are named after."""
     for function in source.of(ast.FunctionDef):

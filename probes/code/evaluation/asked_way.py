@@ -22,12 +22,17 @@ def by_mode(source: Script, test: ast.Compare) -> bool:
 
 
 def from_infinity(source: Script, best: str) -> bool:
-    """`best = math.inf`, `step, best = 0, math.inf`: the first value is below it."""
+    """`best = math.inf`, `step, best = 0, math.inf`: the first value is below it.
+
+    `runner.best` of a function outside is what the class itself sets as `self.best`.
+    """
+    field = best.rpartition(".")[2] if "." in best else None
     for node in source.of(ast.Assign):
         for target in node.targets:
-            pairs = paired(target, node.value)
-            if any(unparse(one) == best and _INFINITY.fullmatch(unparse(held)) for one, held in pairs):
-                return True
+            for one, held in paired(target, node.value):
+                same = unparse(one) == best or (isinstance(one, ast.Attribute) and one.attr == field)
+                if same and _INFINITY.fullmatch(unparse(held)):
+                    return True
     return False
 
 

@@ -17,7 +17,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, runs_in
-from ..shared.nodes import assigned
+from ..shared.nodes import assigned, without_walrus
 
 _WAYS: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
 _LIVE_LISTS = ("weights", "variables", "trainable_variables", "trainable_weights")
@@ -66,7 +66,7 @@ def _choices(source: Script) -> Iterator[Choice]:
                     continue
                 name = unparse(old)
                 told = [v for n, v in pairs if n == name]
-                sets = any(unparse(v) == unparse(new) for v in told)
+                sets = any(unparse(v) in (unparse(new), without_walrus(new)) for v in told)
                 begun = re.search(
                     r"(?i)best|(?:^|[_.])(?:min|max|lowest|highest)(?:_|$)|(?-i:(?:lowest|highest)[A-Z])",
                     name,
@@ -204,6 +204,11 @@ def _is_another(source: Script, read: ast.expr, node: ast.If) -> bool:
     `state = torch.load(path)` after `state = {"weights": model.state_dict()}` was saved.
     """
     home = source.function_around(node)
+    while home is not None and any(
+        unparse(read) in n.names and source.function_around(n) is home
+        for n in of(home, ast.Global, ast.Nonlocal)
+    ):
+        home = source.function_around(home)  # the name is one of the function around
     if not isinstance(read, ast.Name) or home is None:
         return False
     above = list(source.above(read))
@@ -356,7 +361,8 @@ def other_figure_kept(source: Script) -> Finding | None:
         if len(told) != 1 or not isinstance(told[0], (ast.Name, ast.Attribute, ast.Subscript)):
             continue
         mine = flow(source)
-        alike = {unparse(choice.new), *(unparse(v) for v in mine.values(choice.new, 4))}
+        alike = {unparse(choice.new), without_walrus(choice.new)}
+        alike |= {unparse(v) for v in mine.values(choice.new, 4)}
         if alike & {unparse(told[0]), *(unparse(v) for v in mine.values(told[0], 4))}:
             continue
         if (

@@ -64,6 +64,7 @@ def average_astray(view: View) -> Finding:
         *(
             _astray,
             _named_exchanged,
+            _lerp_exchanged,
             _momentum_exchanged,
             _never_moved,
             never_restored,
@@ -97,6 +98,28 @@ def _named_exchanged(source: Script) -> Finding | None:
         ):
             return at(source, call, "the shares are exchanged: the average is nearly the newest weights")
     return None
+
+
+def _lerp_exchanged(source: Script) -> Finding | None:
+    """`slow.lerp_(fast, decay)` over weights: it moves by its last argument, a decay is what stays."""
+    for loop in source.of(ast.For):
+        owners = _pairs(loop.target, loop.iter)
+        for call in of(loop, ast.Call) if len(owners) == 2 else ():
+            mine = receiver(call)
+            if last_name(call.func) != "lerp_" or len(call.args) != 2 or mine is None:
+                continue
+            owner, share = owners.get(_plain(mine)), call.args[1]
+            if owner is None or not _SHARE_OF_OLD.search(unparse(share)) or _in_optimizer(source, owner):
+                continue
+            handed = flow(source).arguments(share)
+            if known(source, share, left=400) is None and not any(_rest_of_one(a) for a in handed):
+                return at(source, call, "the shares are exchanged: the average is nearly the newest weights")
+    return None
+
+
+def _rest_of_one(node: ast.expr) -> bool:
+    """`1 - m`, as a caller may hand over a share."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
 
 
 def _momentum_exchanged(source: Script) -> Finding | None:

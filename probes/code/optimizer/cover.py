@@ -314,10 +314,16 @@ def _together(mine: Flow, covers: list[Cover]) -> Cover:
         return Cover(whole=True)  # conditions that complete one another
     told = [c.owners or ((c.owner,) if c.owner else ()) for c in covers]
     owners = {o for each in told for o in each}
-    if len(owners) == 1 and all(told):
+    joined = len(owners) > 1 and any("[" in o for o in owners)
+    if joined:
+        if not _makes_up(owners):
+            return Cover()  # items of a list of layers: whether these are all cannot be told
+        owners = {o.partition("[")[0] for o in owners}
+        told = [(o,) for o in sorted(owners)]
+    if len(owners) == 1 and all(told) and not joined:
         return covers[0]  # several groups of one part
     bases = {o.rpartition(".")[0] for o in owners}
-    if len(owners) > 1 and len(bases) == 1 and len(owners) == sum(map(len, told)) and all(told):
+    if (len(owners) > 1 or joined) and len(bases) == 1 and len(owners) == sum(map(len, told)) and all(told):
         base = next(iter(bases))
         held = _with_layers(mine, owners) if base == "self" else _class_named(mine, base)
         if held is not None:
@@ -327,6 +333,21 @@ def _together(mine: Flow, covers: list[Cover]) -> Cover:
                 return Cover(part=words, owners=tuple(sorted(owners)))
             return Cover(whole=True)
     return Cover()
+
+
+def _makes_up(owners: set[str]) -> bool:
+    """Items of lists of layers are all of them: `blocks[0]` and `blocks[1:]`, `blocks[:k]` and `blocks[k:]`."""
+    pieces: dict[str, set[str]] = {}
+    for owner in owners:
+        held, _, rest = owner.partition("[")
+        if rest:
+            pieces.setdefault(held, set()).add(rest.removesuffix("]"))
+    for each in pieces.values():
+        starts = [p.partition(":")[0] for p in each if p.endswith(":")]
+        ahead = {p[1:] for p in each if p.startswith(":")} | ({"1"} if "0" in each else set())
+        if not any(s in ahead for s in starts):
+            return False
+    return True
 
 
 def _with_layers(mine: Flow, names: set[str]) -> ast.ClassDef | None:

@@ -156,6 +156,19 @@ def left_to_heirs(owner: ast.ClassDef) -> bool:
     return named or bool(bases & {"ABC", "ABCMeta"}) or any(raises(f) for f in of(owner, ast.FunctionDef))
 
 
+def without_walrus(node: ast.expr) -> str:
+    """An expression as it is written once its names are given: `score["f1"]` of `(score := f())["f1"]`."""
+    if not isinstance(node, (ast.NamedExpr, ast.Subscript, ast.Attribute)):
+        return unparse(node)
+    named = [n for n in of(node, ast.NamedExpr)]
+    text = unparse(node)
+    for one in sorted(named, key=lambda n: -len(unparse(n))):
+        text = text.replace(f"({unparse(one)})", unparse(one.target)).replace(
+            unparse(one), unparse(one.target)
+        )
+    return text
+
+
 def assigned(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
     """The first target with its value: `a, b = f(x), len(x)` gives two pairs, any other assignment one."""
     return paired(node.targets[0], node.value)

@@ -434,6 +434,8 @@ def _placed(source: Script, node: ast.AST) -> bool:
 def known(source: Script, node: ast.expr | None, left: int = _MOST) -> float | None:
     """The number of an expression, None where it is not told or made of sizes that are not known.
 
+    Nor has it one where it is made of a count that starts at zero and is raised: `min(m, (1 + n) / (10 + n))`.
+
     `left`: how many expressions are gone through at most.
     """
     if node is None:
@@ -442,5 +444,7 @@ def known(source: Script, node: ast.expr | None, left: int = _MOST) -> float | N
     try:
         found = numbers.of(node)
     except (Unknown, RecursionError, OverflowError):
+        return None
+    if numbers.zeros and any(unparse(n.target) in numbers.zeros for n in source.of(ast.AugAssign)):
         return None
     return None if numbers.unknown else found
