@@ -1,7 +1,7 @@
 """Objects and functions that count a metric over batches or ranks, worked out on made answers.
 
-A class named after a metric gets the made answers in two batches and is asked for its figure. `accuracy(output,
-target, topk=(1, 5))` is asked for two ranks at once, and a concordance index for the pairs in their right order.
+A class named after a metric gets the made answers in two batches and is asked for its figure.
+`accuracy(output, target, topk=(1, 5))` is asked for two ranks at once, a concordance index for pairs in order.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _off(
                 wrong = min(wrong or pair, pair, key=lambda p: abs(p[0] - p[1]))
     if wrong is None:
         return None
-    return f"worked out on two made batches, `{owner.name}` comes to {wrong[0]:.4g}, where that is {wrong[1]:.4g}"
+    return f"worked out on two made batches, `{owner.name}` comes to {wrong[0]:.4g}, not to {wrong[1]:.4g}"
 
 
 def _counted(
@@ -146,7 +146,7 @@ def _options(owner: ast.ClassDef) -> Names:
     return found
 
 
-# ---------------------------------------------------------------------------------------- several ranks at once
+# ------------------------------------------------------------------------------- several ranks at once
 
 
 def broken_ranks(source: Script) -> tuple[ast.AST, str] | None:
@@ -172,8 +172,8 @@ def broken_ranks(source: Script) -> tuple[ast.AST, str] | None:
             ):
                 return None
             wrong = wrong or (
-                f"worked out on made answers, `{function.name}` comes to {_both(told[0])} for the first 1 and {CUT},"
-                f" where that is {_both(ways[0][0])}"
+                f"worked out on made answers, `{function.name}` comes to {_both(told[0])} for the first 1 and"
+                f" {CUT}, where that is {_both(ways[0][0])}"
             )
         if wrong:
             return function, wrong
@@ -212,7 +212,7 @@ def _first(case: Case) -> np.ndarray:
     return np.asarray([hits[:, :k].any(1).mean() for k in (1, CUT)])
 
 
-# ---------------------------------------------------------------------------------------- pairs in their order
+# ------------------------------------------------------------------------------- pairs in their order
 
 _CONCORDANCE = re.compile(r"(?i)^(?:\w*_)?(?:concordance(?:_index)?|c_?index|harrell\w*)(?:_\w+)?$")
 _RISK = re.compile(r"(?i)risk|hazard|theta|log_?h|score|pred|eta|out|logit")
@@ -243,7 +243,8 @@ def broken_pairs(source: Script) -> tuple[ast.AST, str] | None:
             if turned and all(abs(v - (1 - m)) < 1e-3 for v, m in zip(values, meant, strict=True)):
                 break
             return function, (
-                f"worked out on made answers, `{function.name}` comes to {values[0]:.4g}, where that is {meant[0]:.4g}"
+                f"worked out on made answers, `{function.name}` comes to {values[0]:.4g},"
+                f" where that is {meant[0]:.4g}"
             )
     return None
 

@@ -336,7 +336,7 @@ def _together(mine: Flow, covers: list[Cover]) -> Cover:
 
 
 def _makes_up(owners: set[str]) -> bool:
-    """Items of lists of layers are all of them: `blocks[0]` and `blocks[1:]`, `blocks[:k]` and `blocks[k:]`."""
+    """Items of lists of layers are all of them: `all[0]` and `all[1:]`, `all[:k]` and `all[k:]`."""
     pieces: dict[str, set[str]] = {}
     for owner in owners:
         held, _, rest = owner.partition("[")

@@ -160,9 +160,8 @@ def without_walrus(node: ast.expr) -> str:
     """An expression as it is written once its names are given: `score["f1"]` of `(score := f())["f1"]`."""
     if not isinstance(node, (ast.NamedExpr, ast.Subscript, ast.Attribute)):
         return unparse(node)
-    named = [n for n in of(node, ast.NamedExpr)]
     text = unparse(node)
-    for one in sorted(named, key=lambda n: -len(unparse(n))):
+    for one in sorted(of(node, ast.NamedExpr), key=lambda n: -len(unparse(n))):
         text = text.replace(f"({unparse(one)})", unparse(one.target)).replace(
             unparse(one), unparse(one.target)
         )

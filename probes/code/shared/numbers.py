@@ -434,7 +434,7 @@ def _placed(source: Script, node: ast.AST) -> bool:
 def known(source: Script, node: ast.expr | None, left: int = _MOST) -> float | None:
     """The number of an expression, None where it is not told or made of sizes that are not known.
 
-    Nor has it one where it is made of a count that starts at zero and is raised: `min(m, (1 + n) / (10 + n))`.
+    Nor has it one where it is made of a count from zero on that is raised: `min(m, (1 + n) / (10 + n))`.
 
     `left`: how many expressions are gone through at most.
     """
