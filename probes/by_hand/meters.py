@@ -1,7 +1,7 @@
 """Objects and functions that count a metric over batches or ranks, worked out on made answers.
 
 A class named after a metric gets the made answers in two batches and is asked for its figure.
-`accuracy(output, target, topk=(1, 5))` is asked for two ranks at once, a concordance index for pairs in order.
+`accuracy(output, target, topk=(1, 5))` is asked for two ranks at once, a concordance index for pairs.
 """
 
 from __future__ import annotations
