@@ -121,15 +121,16 @@ def named(run: Run, path: Path, quiet: bool) -> Run:
 def of_run(run: Run) -> Run:
     """Return the run with the data files that lie in its directory, if there are any.
 
-    Only what stands in a folder of data or is called like a split or a manifest counts, and nothing that was
-    read as a log, a configuration or a script.
+    Only what stands in a folder of data, is called like a split or a manifest, or is read by the training
+    counts, and nothing that was read as a log, a configuration or a script.
     """
     from ..probes.dataset import own
 
     root = Path(run.info.path)
     if not root.is_dir():
         return run
-    data = own.of_run(root, frozenset(run.info.files_read), OWN_SECONDS, OWN_SAMPLES)
+    asked = own.asked_for(((s.key, s.value) for s in run.raw_settings), run.scripts.values())
+    data = own.of_run(root, frozenset(run.info.files_read), OWN_SECONDS, OWN_SAMPLES, asked)
     return replace(run, data=data) if data is not None else run
 
 

@@ -9,7 +9,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
-from ...scripts.flow import flow, losses
+from ...scripts.flow import flow, losses, returns
 from ...scripts.syntax import Script
 from ..model.activations import layer_of, width_of
 from ..shared.checks import at, first, ok
@@ -74,9 +74,7 @@ def _flat(source: Script, target: ast.expr) -> bool | None:
     """Whether targets are (batch,), as far as it can be told."""
     if _RESHAPES.search(unparse(target)):
         return False
-    kept = _kept_targets(source)
-    if not kept:
-        return None
+    kept = _kept_targets(source) or [target]
     found = {_one_by_one(source, k) for k in kept}
     return found.pop() if len(found) == 1 else None
 
@@ -104,6 +102,8 @@ def _one_by_one(source: Script, node: ast.expr) -> bool | None:
         if isinstance(node, ast.Subscript):
             if _cuts_item(source, node):
                 return False
+            if isinstance(node.slice, ast.Tuple):
+                return False if isinstance(node.slice.elts[-1], (ast.Slice, ast.List)) else None
             if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
                 return True if ".values" in text or "to_numpy" in text else None
             node = node.value
@@ -134,13 +134,33 @@ def _one_by_one(source: Script, node: ast.expr) -> bool | None:
         elif isinstance(node, (ast.Name, ast.Attribute)):
             if isinstance(node, ast.Name) and (appended := _appended(source, node)):
                 return all(_is_number(a) for a in appended) or None
-            given = flow(source).whole_given(node)
+            given = flow(source).whole_given(node) or _of_own_function(source, node)
             if given is None:
                 return None
             node = given
+        elif isinstance(node, ast.ListComp):  # `[float(r["fee"]) for r in rows]`
+            return _is_number(node.elt) or _gives_a_number(source, node.elt) or None
         else:
             return None
     return None
+
+
+def _of_own_function(source: Script, node: ast.expr) -> ast.expr | None:
+    """`x, y, stats = arrays(rows)`: what stands at this place of the one tuple that the function gives."""
+    given = flow(source).all_given(node)
+    called = flow(source).called(given[0].value) if given and isinstance(given[0].value, ast.Call) else []
+    ends = returns(called[0]) if len(called) == 1 else ()
+    if len(given) != 1 or len(given[0].places) != 1 or len(ends) != 1 or not isinstance(ends[0], ast.Tuple):
+        return None
+    at_place = given[0].places[0]
+    return ends[0].elts[at_place] if 0 <= at_place < len(ends[0].elts) else None
+
+
+def _gives_a_number(source: Script, node: ast.expr) -> bool:
+    """`number(field)` of the script's own: each of its ends is one."""
+    called = flow(source).called(node) if isinstance(node, ast.Call) else []
+    ends = returns(called[0]) if len(called) == 1 else ()
+    return bool(ends) and all(_is_number(e) for e in ends)
 
 
 def _cuts_item(source: Script, node: ast.Subscript) -> bool:
@@ -169,4 +189,6 @@ def _is_number(node: ast.expr) -> bool:
         return last_name(node.func) in ("float", "item", "int")
     if isinstance(node, ast.BinOp):
         return _is_number(node.left) or _is_number(node.right)
+    if isinstance(node, ast.IfExp):
+        return _is_number(node.body) and _is_number(node.orelse)
     return isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.BinOp, ast.UnaryOp, ast.Name))

@@ -105,3 +105,51 @@ grad_fn = ms.value_and_grad(forward_fn, None, net.trainable_params())
 )
 def test_items_that_keep_an_axis(item: str, wanted: bool) -> None:
     assert (finding(column_against_row, ITEMS.replace("{}", item)).state is State.PRESENT) == wanted
+
+
+ARRAYS = """
+import torch
+from torch import nn
+def number(text):
+    return float(text) if text else float("nan")
+def arrays(rows):
+    inputs = torch.tensor([[number(r[c]) for c in COLUMNS] for r in rows])
+    fees = {}
+    return inputs, fees
+class Net(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.body, self.out = nn.Linear(4, hidden), nn.Linear(hidden, 1)
+    def forward(self, x):
+        return self.out(torch.relu(self.body(x))){}
+x, y = arrays(rows)
+net = Net(16)
+criterion = nn.MSELoss()
+for idx in torch.randperm(len(y)).split(64):
+    loss = criterion(net(x[idx]){}, y[idx]{})
+    loss.backward()
+"""
+FLAT = 'torch.log1p(torch.tensor([number(r["fee"]) for r in rows]))'
+
+
+@pytest.mark.parametrize(
+    ("fees", "end", "call", "target", "expected"),
+    [
+        (FLAT, "", "", "", State.PRESENT),
+        ('torch.tensor([float(r["fee"]) for r in rows])', "", "", "", State.PRESENT),
+        (FLAT, ".squeeze(1)", "", "", State.UNKNOWN),
+        (FLAT, "[:, 0]", "", "", State.UNKNOWN),
+        (FLAT, "", ".squeeze(-1)", "", State.UNKNOWN),
+        (FLAT, "", "", "[:, None]", State.ABSENT),
+        (FLAT, "", "", ".unsqueeze(1)", State.ABSENT),
+        ('torch.tensor([[number(r["fee"])] for r in rows])', "", "", "", State.ABSENT),
+        ("torch.tensor([r[3:] for r in rows])", "", "", "", State.UNKNOWN),
+        ("torch.tensor([[number(v) for v in r] for r in rows])[:, 3:4]", "", "", "", State.UNKNOWN),
+        ("targets_of(rows)", "", "", "", State.UNKNOWN),
+    ],
+)
+def test_targets_that_a_function_of_the_script_makes(
+    fees: str, end: str, call: str, target: str, expected: State
+) -> None:
+    found = finding(column_against_row, ARRAYS.replace("{}", "%s") % (fees, end, call, target)).state
+    assert found is expected or (expected is not State.PRESENT and found is not State.PRESENT)
