@@ -37,7 +37,7 @@ def length_of(run: Run) -> tuple[float, float, str] | None:
         slack = float(np.median(gaps)) if len(gaps) else 1.0
         if series.unit in ("step", "iteration") and steps is not None and steps > 0:
             # the last row is written up to one interval before the end, and may itself be missing
-            found.append((min(steps, last + 2 * slack), steps, "step"))
+            found.append((steps if last + 2 * slack >= steps else last, steps, "step"))
         elif series.unit == "epoch" and epochs is not None and epochs > 0:
             found.append((min(epochs, last + (1 if first == 0 else 0)), epochs, "epoch"))
         elif series.epochs is not None and epochs is not None and epochs > 0 and not (steps and steps > 0):

@@ -30,6 +30,7 @@ MODULES = (
     "benchmark.fragile",
     "benchmark.gradients",
     "benchmark.late_end",
+    "benchmark.rate_result",
     "benchmark.rates",
     "benchmark.relations",
     "benchmark.repeats",

@@ -319,7 +319,7 @@ class _Assembly:
                 yield siblings.of_one_run(self._contents_of(other, list(units)))[0]
 
     def _contents_of(self, unit: str, units: list[str]) -> list[Read]:
-        mine = []
+        mine, elsewhere = [], []
         scripts = sum(bool(read.content.script) for read in self.contents)
         own = len(units) == 1 and scripts <= FEW_SCRIPTS  # of one run: a package beside it is none of its own
         for read in self.contents:
@@ -328,7 +328,10 @@ class _Assembly:
                     mine.append(read)
             elif layout.belongs(read.path, unit, units) or (own and read.content.script):
                 mine.append(read)
-        return mine
+            elif own and read.content.settings and read.path.endswith((".yaml", ".yml", ".py")):
+                elsewhere.append(read)
+        # `configs/resnet50.yaml` beside `output/resnet50/train.log`; of several nobody knows which was used
+        return [*mine, *elsewhere] if len(elsewhere) == 1 else mine
 
     # ------------------------------------------------------------------------------------- curves
 

@@ -118,15 +118,16 @@ def _scatter(view: View, name: str, fraction: bool) -> float:
     return max([2 * e for e in errors] + ([CHANCE] if fraction else [0.0]))
 
 
+# what stands beside "iou", "dice" or "map" as accuracy is that of pixels or boxes: it says little
 METRICS = (
-    "accuracy",
+    "iou",
+    "dice",
     "map",
     "map50",
+    "accuracy",
     "f1",
     "auc",
-    "iou",
     "pck",
-    "dice",
     "bleu",
     "rouge",
     "reward",

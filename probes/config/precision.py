@@ -73,7 +73,13 @@ def fp16_without_scaling(view: View) -> Finding:
         return unknown("fp16 is in use; no loss scale unless one is asked for", **carried(scale))
     if scale is not None and not off:
         return absent(f"a loss scale is configured ({says(scale)})", **carried(scale))
-    if number_of(run, "initial_loss_scale") is not None and not off:
+    initial = number_of(run, "initial_loss_scale")
+    if (
+        initial == 1 and switch is not None and switch.value is False
+    ):  # Paddle: `scale_loss: 1.0`, and it stays
+        said = run.settings["initial_loss_scale"]
+        return present(f"fp16 is in use and the loss scale is fixed at 1 ({says(said)})", **carried(said))
+    if initial is not None and not off:
         return absent("an initial loss scale is configured", **carried(run.settings["initial_loss_scale"]))
     if switch is not None and switch.value is True:
         return absent(f"a scaler is configured ({says(switch)})", **carried(switch))

@@ -51,6 +51,8 @@ def is_named_so(path: str) -> bool:
 def settings(tree: ast.Module, file: str) -> Iterator[Setting]:
     """The settings of a configuration, with dotted keys and lines."""
     bound: dict[str, ast.expr] = {}
+    # what mmengine wrote down when it began: `--amp` of the command line is in it
+    resolved = any(isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "work_dir" for n in tree.body)
     for node in tree.body:
         value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
         if isinstance(node, ast.Assign):
@@ -63,8 +65,13 @@ def settings(tree: ast.Module, file: str) -> Iterator[Setting]:
         filled = _Filled(bound).visit(ast.parse(ast.unparse(value), mode="eval").body)
         for key, found, line in arguments.located(filled, target.id):
             yield arguments.setting(key, found, file, node.lineno + line - 1, TRUST)
-            if key.endswith("optim_wrapper.type") and found == "AmpOptimWrapper":  # of mmengine
-                yield arguments.setting("amp", True, file, node.lineno + line - 1, TRUST)
+            if key.endswith("optim_wrapper.type") and found in (
+                "AmpOptimWrapper",
+                "OptimWrapper",
+            ):  # of mmengine
+                mixed = found == "AmpOptimWrapper"
+                if mixed or resolved:
+                    yield arguments.setting("amp", mixed, file, node.lineno + line - 1, TRUST)
 
 
 class _Filled(ast.NodeTransformer):

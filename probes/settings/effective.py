@@ -64,7 +64,7 @@ class Default:
 def defaults_of(run: Run) -> dict[str, Default]:
     """Return the defaults of the components that are known to be in use, by canonical name."""
     found: dict[str, Default] = {}
-    trainer = str(run.facts.get("trainer") or "").lower()
+    trainer = str(run.facts.get("trainer") or "").lower() or ("megatron" if _launches_megatron(run) else "")
     if run.facts.get("arguments_complete") is not False:
         for key, value in table().defaults.get(trainer, {}).items():
             found[key] = Default(value, f"default of {trainer}")
@@ -79,6 +79,15 @@ def defaults_of(run: Run) -> dict[str, Default]:
             if key != "at" and key not in told and "**" not in told:
                 found.setdefault(key, Default(value, note))
     return found
+
+
+_LAUNCHED = frozenset({"tensor_model_parallel_size", "num_layers", "hidden_size", "train_iters", "lr"})
+
+
+def _launches_megatron(run: Run) -> bool:
+    """Whether a launch line gives Megatron-LM's options for a whole run: the rest has its defaults."""
+    told = {s.key for s in run.raw_settings if s.file.endswith((".sh", ".slurm", ".sbatch"))}
+    return told >= _LAUNCHED
 
 
 def _told(run: Run, optimizer: str) -> frozenset[str]:

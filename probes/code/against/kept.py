@@ -22,6 +22,7 @@ from ...scripts.flow import flow
 from ..optimizer.cover import PARAMETERS, cover_of
 from ..shared.roles import split_of
 from .kept_model import right_alone
+from .kept_ports import port_kept
 
 _ONE_SIDED = ("added", "removed", "replaced", "expression", "wrapped", "unwrapped", "name")
 
@@ -403,6 +404,7 @@ _BY_ROLE: tuple[Callable[[Sequence[Edit], Side, Side], Iterator[Edit]], ...] = (
     _metrics,
     _carried,
     right_alone,
+    port_kept,
 )
 _BY_EDITS: tuple[Callable[[Sequence[Edit]], Iterator[Edit]], ...] = (
     _both_sides,

@@ -273,6 +273,7 @@ _STARTS = (
         r"(?:^|[\s\[(])['\"]?\w+(?:\.\w+){2,}['\"]?(?:, ?['\"][\w.]+['\"]){0,400}\]? (?:is|are) not loaded",
         r"Found missing adapter keys while loading",
         r"The pretrained params? [\w.]+ not in model",  # PaddleOCR: one line for each
+        r"The shape of model params [\w.]+ \[[\d, ]*\] not matched with loaded params",  # PaddleOCR
         r"Skip loading for [\w.]+\. .{0,120}(?:is not found in the provided dict|the expected shape is)",
         r"Skipping loading (?:of )?weights for layer .{0,120}mismatch",
         r"could not be found in the restored object: \(root\)\.(?!.{0,20}(?:optimizer|save_counter))",

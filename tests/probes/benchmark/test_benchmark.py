@@ -236,6 +236,9 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("moe-settings-differ", "present", {"num_local_experts": 8}, {"expert_num": 16}),
     ("moe-settings-differ", "absent", {"num_experts": 8}, {"expert_num": 8}),
     ("moe-settings-differ", "unknown", {"num_experts": 8}, {"lr": 0.1}),
+    ("vocabulary-differs", "present", {"dict_path": "a/en.txt"}, {"dict_path": "b/zh.txt"}),
+    ("vocabulary-differs", "absent", {"dict_path": "a/en.txt"}, {"vocab_file": "/b/en.txt"}),
+    ("vocabulary-differs", "unknown", {"dict_path": "a/en.txt"}, {}),
     ("model-differs", "present", {"model": "resnet18"}, {"arch": "resnet50"}),
     (
         "model-differs",
@@ -825,7 +828,7 @@ def test_all_symptoms_have_three_states_here() -> None:
     apart = {*repeated, *relations, "versions-differ", "hyperparameter-in-force-differs"}
     apart |= {"versions-alone-differ", "decay-groups-differ", "fewer-bits-than-benchmark"}
     apart |= {"document-masks-differ", "tying-differs", "prompt-counts-differ", "gradients-summed-coarsely"}
-    apart |= {"printed-labels-masked-otherwise", "pipeline-steps-differ"}
+    apart |= {"printed-labels-masked-otherwise", "pipeline-steps-differ", "lr-below-benchmark-and-worse"}
     missing = {
         (s, t)
         for s in symptoms("benchmark").keys() - apart
