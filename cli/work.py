@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -173,6 +174,8 @@ def benchmarks(request: Request, run: Run) -> tuple[Run | None, tuple[Run, ...]]
     if not opened:
         return None, ()
     first, *others = opened
+    if len(paths) == 1:
+        others = [open_quietly(p, "benchmark ", request.quiet) for p in _repeats_within(paths[0], first)]
     if not others:
         return first, ()
     from ..probes.benchmark.repeats import ends, of_one_recipe
@@ -186,6 +189,20 @@ def benchmarks(request: Request, run: Run) -> tuple[Run | None, tuple[Run, ...]]
     found = ends(View(first, first, kept))
     note = f"{found.said()}." if found else f"{1 + len(kept)} benchmark runs with no common end to compare."
     return replace(first, info=replace(first.info, notes=(note, *first.info.notes))), kept
+
+
+_REPEATS = re.compile(r"(?i)^(?:[\W_\d]|seed|run|repeat|rep|trial|try|round|times?)+$")
+
+
+def _repeats_within(path: Path, first: Run, most: int = 5) -> list[Path]:
+    """`seed1/`, `seed2/`, `seed3/` in the benchmark's directory: further runs of it by their names."""
+    from ..probes.assembly.layout import home, numberless
+
+    mine = {home(s.file) for s in first.all_series}
+    if len(mine) != 1 or not path.is_dir() or _REPEATS.match(name := min(mine).rpartition("/")[2]) is None:
+        return []
+    alike = [o for o in first.others if name and numberless(o) == numberless(min(mine))]
+    return [path / o for o in alike[:most]]
 
 
 def _different(request: Request) -> list[Path]:

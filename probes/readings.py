@@ -24,6 +24,7 @@ from .run import Run
 MODULES = (
     "benchmark.acceptance",
     "benchmark.course",
+    "benchmark.data_paths",
     "benchmark.decayed",
     "benchmark.end",
     "benchmark.flags",
@@ -61,6 +62,7 @@ MODULES = (
     "code.loss.ctc",
     "code.loss.floors",
     "code.loss.left_out",
+    "code.loss.masked_mean",
     "code.loss.negated",
     "code.loss.objective",
     "code.loss.path",

@@ -354,8 +354,22 @@ def _formats(view: View, full: int) -> Finding:
 
 @probe("benchmark")
 def benchmark_full_precision(view: View) -> Finding:
-    """The benchmark is in full precision, the run in mixed."""
-    return _formats(view, full=1)
+    """The benchmark is in full precision, the run in mixed: as settings say, else as the two scripts do."""
+    found = _formats(view, full=1)
+    if found.state is not State.UNKNOWN or view.benchmark is None:
+        return found
+    for path, text in view.run.scripts.items():
+        if _MIXED.search(text) is None:
+            continue
+        theirs = [t for p, t in view.benchmark.scripts.items() if p == path and _TRAINS.search(t)]
+        if theirs and not any(_HALF_WORDS.search(t) for t in view.benchmark.scripts.values()):
+            return present(f"{path} computes in mixed precision, and the benchmark's script nowhere")
+    return found
+
+
+_MIXED = re.compile(r"\bamp\.initialize\(|\bautocast\(|\bGradScaler\(|\bauto_mixed_precision\(")
+_TRAINS = re.compile(r"\.backward\(|\bGradientTape\(|\bvalue_and_grad\(")
+_HALF_WORDS = re.compile(r"(?i)autocast|\bamp\b|amp_|gradscaler|bf16|fp16|b?float16|\bhalf\b|mixed|precision")
 
 
 @probe("benchmark")

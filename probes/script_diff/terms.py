@@ -218,7 +218,8 @@ class Normaliser:
         """Whether a dotted name stands in an imported module."""
         while isinstance(node, ast.Attribute):
             node = node.value
-        return isinstance(node, ast.Name) and node.id in self.imported
+        # `from npu_bridge.npu_init import *` binds npu_ops
+        return isinstance(node, ast.Name) and (node.id in self.imported or node.id == "npu_ops")
 
     def _joinedstr(self, node: ast.JoinedStr) -> Term:
         text = "".join(str(v.value) for v in node.values if isinstance(v, ast.Constant))
@@ -435,6 +436,12 @@ class Normaliser:
         origin: ast.AST | None = None,
     ) -> Term:
         names = (SIGNATURES if first and name in self.functions else self.signatures).get(name, ())
+        if (
+            name == "dropout"
+            and isinstance(node.func, ast.Attribute)
+            and _dotted(node.func.value) == "npu_ops"
+        ):
+            names = ("#0", "keep_prob")  # as that of TensorFlow 1, whose place it takes on Ascend
         owned = first[0] if first and first[0][0] == "self" else None
         terms: list[Term] = [t for e, t in first if e != "self"] + [self.term(a) for a in given]
         parts: list[tuple[str, Term]] = [("self", owned[1])] if owned else []

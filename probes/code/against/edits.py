@@ -262,7 +262,12 @@ _READS_WEIGHTS = {"$:load", "$:load_model"}
 
 def _known_anew(edit: Edit, every: Sequence[Edit]) -> bool:
     """Whether it is told what an edit does, although its line is written anew."""
-    return _dealt_otherwise(edit) or any(turned(edit, other) for other in every)
+    return _dealt_otherwise(edit) or _other_model(edit) or any(turned(edit, other) for other in every)
+
+
+def _other_model(edit: Edit) -> bool:
+    """A model of a library for another one of it: that is told whatever else of the line differs."""
+    return any(t.name == "other-model" and matching(edit, t.patterns) for t in topics())
 
 
 def _dealt_otherwise(edit: Edit) -> bool:

@@ -24,9 +24,24 @@ _MIXED_LEVELS = word_set("'O1' 'O2' 'O3' 'auto'")
 
 def port_kept(edits: Sequence[Edit], mine: Side, theirs: Side) -> Iterator[Edit]:
     """The edits that leave what is computed as it was."""
+    apex = _apex_here_alone(mine, theirs)
     for e in edits:
-        if _integers(e, mine, theirs) or _level(e, mine, theirs):
+        if _integers(e, mine, theirs) or _level(e, mine, theirs) or (apex and _of_apex(e)):
             yield e
+
+
+def _apex_here_alone(mine: Side, theirs: Side) -> bool:
+    """The run computes in mixed precision by apex, with its scaled loss; the benchmark in full precision.
+
+    That is told of the benchmark (`benchmark-not-mixed`), and is no fault of the run's step.
+    """
+    whole = mine.source.named("initialize") and mine.source.named("scale_loss")
+    return bool(whole) and not theirs.mentions(r"autocast|^amp$|GradScaler|fp16|bf16|float16|\bhalf\b")
+
+
+def _of_apex(edit: Edit) -> bool:
+    words = edit.gone | edit.new
+    return bool(words & {"initialize()", "scale_loss()", "$scaled_loss"}) and edit.kind != "constant"
 
 
 def _integers(edit: Edit, mine: Side, theirs: Side) -> bool:

@@ -28,6 +28,8 @@ def light(edit: Edit) -> bool:
         return True
     if edit.kind in ("added", "wrapped", "replaced") and "compile()" in edit.new and _only_faster(edit):
         return True
+    if _of_ascend_session(edit):
+        return True
     if edit.kind == "added" and edit.new & _SEEDS and not any("rank" in w for w in edit.new):
         return True
     if edit.kind.startswith("argument-") and edit.within and edit.within[0].endswith(_DEVICES):
@@ -54,6 +56,23 @@ def light(edit: Edit) -> bool:
     return bool(name) and edit.kind == "constant" and is_harmless(name)
 
 
+def _of_ascend_session(edit: Edit) -> bool:
+    """What every port of TensorFlow 1 to Ascend has: options of the session, NPU before a class's name.
+
+    What the options say of the number format is read as a setting.
+    """
+    if edit.kind == "added":
+        return "rewrite_options" in edit.new and "graph_options" in edit.new
+    if edit.kind == "removed":
+        return edit.theirs_code == "hvd.init()"
+    gone, new = ({w for w in words if w.endswith("()")} for words in (edit.gone, edit.new))
+    if edit.kind != "replaced" or len(gone) != 1:
+        return False
+    one = min(gone)
+    return f"NPU{one}" in new or (one, min(new, default="")) in _RANKS
+
+
+_RANKS = (("size()", "get_rank_size()"), ("rank()", "get_rank_id()"))
 _LEARNT = frozenset({"inputs", "labels", "loss", "loss.prediction", "loss.target"})
 _OF_EVALUATION = re.compile(r"(?i)^(?:val|valid|eval|test|dev|infer)\w*_(?:bs|batch|batch_?size)$")
 

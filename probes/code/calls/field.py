@@ -40,13 +40,32 @@ def _never_trains(source: Script) -> Finding | None:
         "value_and_grad", "GradOperation", "TrainOneStepCell", "TrainOneStepWithLossScaleCell"
     )
     steps = steps or step_cells(source)
-    layers = source.named(*_MODES)
+    layers = source.named(*_MODES) or _models_with_modes(source)
     if not steps or not layers or source.named("Model") or imports_locals(source):
         return None
     switched = [c for c in source.named("set_train") if not (c.args and is_false(c.args[0]))]
     if switched:
         return ok(source, switched[0], "the model is put into training mode")
     return at(source, layers[0], "MindSpore cells start in evaluation mode and set_train is never called")
+
+
+# models that hold batch normalisation or dropout, as libraries call them
+_WITH_MODES = re.compile(
+    r"(?i)^(?:(?:wide_?)?res_?ne[xs]?t|mobile_?net|efficient_?net|dense_?net|shuffle_?net|inception|xception)"
+    r"_?(?:v?\d\w*)?$"
+)
+_OWN = re.compile(r"(?i)^(?:src|utils?|common|lib|core|tools|train\w*)(?:\.|$)")
+_MODELS_AND_DATA = re.compile(
+    r"(?i)(?:^|\.)(?:models?|nets?|networks?|backbones?|data\w*|transforms?|loss\w*)$"
+)
+
+
+def _models_with_modes(source: Script) -> tuple[ast.Call, ...]:
+    """Models of known kinds, where what else is imported of the project holds models and data alone."""
+    own = {n.module or "" for n in source.of(ast.ImportFrom) if _OWN.match(n.module or "")}
+    if not all(_MODELS_AND_DATA.search(m) for m in own):
+        return ()
+    return tuple(c for c in source.calls if _WITH_MODES.search(last_name(c.func)))
 
 
 @probe()

@@ -285,3 +285,178 @@ def test_beside_iou_accuracy_is_that_of_pixels(tmp_path: Path) -> None:
         return {"train.log": rows}
 
     assert state(tmp_path, "final-metric-far-below-benchmark", side(63.0), side(78.0)) == "present"
+
+
+# ---------------------------------------------------------------------------------- more of two scripts
+
+TF = """
+import tensorflow as tf
+import horovod.tensorflow as hvd
+hvd.init()
+def model_fn(features, labels, mode):
+    net = base(features)
+    net = tf.nn.dropout(net, keep_prob=0.9)
+    logits = tf.layers.dense(net, 1001)
+    loss = tf.losses.sparse_softmax_cross_entropy(labels=labels, logits=logits)
+    opt = hvd.DistributedOptimizer(tf.train.MomentumOptimizer(0.1, 0.9))
+    return opt.minimize(loss)
+def main():
+    config = tf.estimator.RunConfig(model_dir=FLAGS.model_dir)
+    est = tf.estimator.Estimator(model_fn=model_fn, config=config)
+    est.train(input_fn=input_fn, max_steps=1000)
+"""
+ASCEND = (
+    ("import horovod.tensorflow as hvd\nhvd.init()\n", "from npu_bridge.npu_init import *\n"),
+    ("hvd.Dist", "NPUDist"),
+    (
+        "    config = tf.estimator.RunConfig(model_dir=FLAGS.model_dir)\n",
+        "    session = tf.ConfigProto()\n"
+        "    op = session.graph_options.rewrite_options.custom_optimizers.add()\n"
+        '    op.name = "NpuOptimizer"\n'
+        '    op.parameter_map["use_off_line"].b = True\n'
+        '    op.parameter_map["hcom_parallel"].b = True\n'
+        '    op.parameter_map["enable_data_pre_proc"].b = True\n'
+        '    op.parameter_map["iterations_per_loop"].i = 100\n'
+        '    op.parameter_map["mix_compile_mode"].b = False\n'
+        "    session.graph_options.rewrite_options.remapping = RewriterConfig.OFF\n"
+        "    session.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF\n"
+        "    session.graph_options.rewrite_options.function_optimization = RewriterConfig.OFF\n"
+        "    config = NPURunConfig(model_dir=FLAGS.model_dir, session_config=session)\n",
+    ),
+    ("tf.estimator.Estimator(", "NPUEstimator("),
+)
+CODES = "script-model-code-differs script-step-code-differs script-evaluation-code-differs"
+
+
+@pytest.mark.parametrize(
+    ("dropout", "told"),
+    [
+        ("npu_ops.dropout(net, 0.1)", {"edit-keep-probability"}),
+        ("npu_ops.dropout(net, keep_prob=0.1)", {"edit-keep-probability"}),
+        ("npu_ops.dropout(net, 0.9)", set()),
+        ("npu_ops.dropout(net, keep_prob=0.9)", set()),
+    ],
+)
+def test_what_a_port_of_the_session_brings_is_no_edit(tmp_path: Path, dropout: str, told: set[str]) -> None:
+    mine = TF.replace("tf.nn.dropout(net, keep_prob=0.9)", dropout)
+    for old, new in ASCEND:
+        assert old in mine
+        mine = mine.replace(old, new)
+    found = evidence(tmp_path, f"edit-keep-probability {CODES}", {"train.py": mine}, {"train.py": TF})
+    assert {s for s, f in found.items() if f.state is State.PRESENT} == told
+
+
+MODELS = LOOP.replace(
+    "import torch.nn as nn", "import torch.nn as nn\nfrom torchvision import models"
+).replace(
+    "for epoch",
+    "model = models.resnet101().to(device)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor epoch",
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("models.resnet50()", "present"),
+        ("models.vgg16()", "present"),
+        ("models.resnet101()", "absent"),
+        ("ResNetV1(101)", "absent"),  # what that is, is not known
+    ],
+)
+def test_another_model_of_the_library(tmp_path: Path, model: str, told: str) -> None:
+    mine = MODELS.replace("models.resnet101()", model)
+    assert state(tmp_path, "edit-other-model", {"train.py": mine}, {"train.py": MODELS}) == told
+
+
+APEX = (
+    ("import torch\n", "import torch\nfrom apex import amp\n"),
+    ("0.1)\nfor", '0.1)\nmodel, optimizer = amp.initialize(model, optimizer, opt_level="O2")\nfor'),
+    (
+        "        loss.backward()\n",
+        "        with amp.scale_loss(loss, optimizer) as scaled_loss:\n            scaled_loss.backward()\n",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "told"), [(1, 0, True), (1, 1, False), (0, 0, False), (0, 1, False)]
+)
+def test_a_benchmark_without_mixed_precision(tmp_path: Path, here: int, there: int, told: bool) -> None:
+    def side(mixed: int) -> dict[str, str]:
+        text = MODELS
+        for old, new in APEX if mixed else ():
+            assert old in text
+            text = text.replace(old, new)
+        return {"train.py": text}
+
+    symptoms = "benchmark-not-mixed script-loss-code-differs script-step-code-differs"
+    found = evidence(tmp_path, symptoms, side(here), side(there))
+    assert (found["benchmark-not-mixed"].state is State.PRESENT) == told
+    if told:  # and nothing else is made of it
+        assert [s for s, f in found.items() if f.state is State.PRESENT] == ["benchmark-not-mixed"]
+
+
+# ------------------------------------------------------------------------------------- scripts by themselves
+
+STEP = """
+import mindspore as ms
+from mindspore import nn, value_and_grad
+from {module} import {model}
+net = {model}(num_classes=100)
+opt = nn.SGD(net.trainable_params(), 0.1)
+grad_fn = value_and_grad(forward, None, opt.parameters)
+for epoch in range(10):
+    {line}
+    for x, y in data.create_tuple_iterator():
+        loss, grads = grad_fn(x, y)
+        opt(grads)
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "model", "line", "told"),
+    [
+        ("src.model", "MobileNetV2", "pass", "present"),
+        ("mindcv.models", "resnet50", "pass", "present"),
+        ("src.model", "MobileNetV2", "net.set_train()", "absent"),
+        ("src.trainer", "MobileNetV2", "pass", "unknown"),  # what else that file does is not seen
+        ("src.model", "Perceptron", "pass", "unknown"),
+    ],
+)
+def test_a_mindspore_model_that_never_trains(
+    tmp_path: Path, module: str, model: str, line: str, told: str
+) -> None:
+    text = STEP.format(module=module, model=model, line=line)
+    assert state(tmp_path, "script-set-train-missing", {"train.py": text}) == told
+
+
+MASKED = """
+import torch
+import torch.nn.functional as F
+for epoch in range(10):
+    for x, y, mask in loader:
+        optimizer.zero_grad()
+        per = F.smooth_l1_loss(net(x), y, reduction="none")
+        loss = (per * mask).sum() / {count}
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "bad", "told"),
+    [
+        ("mask.sum()", 17, "present"),
+        ("torch.sum(valid_mask)", 17, "present"),
+        ("mask.float().sum()", 17, "present"),
+        ("mask.sum().clamp(min=1)", 17, "unknown"),
+        ("(mask.sum() + 1e-6)", 17, "unknown"),
+        ("mask.sum()", 0, "absent"),  # common, and harmless
+    ],
+)
+def test_a_mean_over_a_mask(tmp_path: Path, count: str, bad: int, told: str) -> None:
+    rows = "".join(
+        f"step {i} loss {'nan' if i == bad else f'{2 + 9 / i:.4f}'} lr 1e-4\n" for i in range(1, 41)
+    )
+    files = {"train.py": MASKED.format(count=count), "train.log": rows}
+    assert state(tmp_path, "script-masked-mean-meets-zero", files) == told
