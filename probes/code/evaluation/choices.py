@@ -318,6 +318,10 @@ def figure_out_of_reach(source: Script) -> Finding | None:
         starts = [
             v for n in source.of(ast.Assign) if n not in inside for t, v in assigned(n) if unparse(t) == name
         ]
+        if (start := _endless(source, choice, inside)) is not None:
+            return at(
+                source, start, f"`{name}` starts at {unparse(start)}, which no figure beats: nothing is kept"
+            )
         numbers = [v.value for v in starts if isinstance(v, ast.Constant)]
         if len(numbers) != 1 or len(starts) != 1 or not isinstance(numbers[0], (int, float)):
             continue
@@ -330,6 +334,28 @@ def figure_out_of_reach(source: Script) -> Finding | None:
     return None
 
 
+def _endless(source: Script, choice: Choice, inside: set[ast.AST]) -> ast.expr | None:
+    """`if score > best:` where `best` starts at infinity, or below minus infinity, whatever the figure is."""
+    last = last_name(choice.old)
+    field = isinstance(choice.old, ast.Attribute)
+    starts = [
+        v
+        for n in source.of(ast.Assign)
+        if n not in inside
+        for t, v in assigned(n)
+        if (isinstance(t, ast.Attribute) if field else isinstance(t, ast.Name)) and last_name(t) == last
+    ]
+    # what a checkpoint gives back does not begin it
+    begun = [
+        v for v in starts if not isinstance(v, ast.Subscript) and last_name(getattr(v, "func", v)) != "get"
+    ]
+    if len(begun) != 1 or of(choice.node.test, ast.BoolOp):
+        return None
+    way = _INFINITE.fullmatch(unparse(begun[0]).replace("'", '"'))
+    return begun[0] if way is not None and (way[1] != "-") == choice.up else None
+
+
+_INFINITE = re.compile(r'(-?)(?:float\("\+?inf(?:inity)?"\)|(?:np|numpy|math|torch)\.(?:inf|Inf))')
 _SHARES = re.compile(
     r"(?i)(?:^|[_.\['\"])(?:acc|accuracy|f1|auc|auroc|map|ndcg|mrr|iou|miou|dice|recall|precision|kappa|hit\w*|em)(?:$|[_\]'\"])"
 )

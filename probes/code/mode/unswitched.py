@@ -6,13 +6,15 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse, walk
-from ...readers.script import UNTAPED, keyword, last_name
+from ...readers._tree import names_in, of, unparse, walk
+from ...readers.script import LOSSES, UNTAPED, keyword, last_name
 from ...registry import Finding, View, probe
-from ...scripts.flow import flow
+from ...scripts.flow import flow, returns
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Loop, Script
-from ...scripts.untaped import untaped_function
+from ...scripts.untaped import untaped_function, without_gradients
+from ..optimizer.frozen import switches as frozen_switches
+from ..optimizer.frozen import switches_off
 from ..shared.checks import at, first, ok
 from ..shared.rounds import top_level
 from ..shared.sides import either, side
@@ -37,7 +39,7 @@ def never_switched_off(view: View) -> Finding:
     Looked at: the function, those that call it, and what these call by name or on self. Left aside: a model
     that is written out without dropout or batch norm, whose mode changes nothing.
     """
-    check = either(_never, _scored_whole, nnx_mode_left)
+    check = either(_never, _scored_whole, _scored_without_loop, _judge_in_training, nnx_mode_left)
     return first(view, check, "the scripts switch no model into training mode, or evaluate none")
 
 
@@ -55,7 +57,8 @@ def _never(source: Script) -> Finding | None:
         if not any(_looked_at(source, c, loop) for c in run) or takes_gradients(source, loop):
             continue
         judges = {last_name(n.func) for n in run}
-        if any(_switches(n, judges) for n in _around(source, loop)):
+        judges |= {last_name(a) for n in run for a in flow(source).arguments(n.func)}
+        if any(_switches(n, judges) and not _of_frozen(source, n, judges) for n in _around(source, loop)):
             judged = judged or loop
             continue
         return at(source, run[0], _IN_TRAINING)
@@ -93,6 +96,133 @@ def _scored_whole(source: Script) -> Finding | None:
             if cut and source.function_around(node) is source.function_around(call):
                 return at(source, call, _IN_TRAINING)
     return None
+
+
+def _of_frozen(source: Script, switch: ast.AST, judges: set[str]) -> bool:
+    """It switches a network that is judged nowhere and whose own weights are held still: one that teaches."""
+    if not isinstance(switch, ast.Call) or not isinstance(switch.func, ast.Attribute):
+        return False
+    owner = switch.func.value
+    while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+        owner = owner.func.value  # `teacher.to(device).eval()`
+    name = unparse(owner)
+    if not isinstance(owner, (ast.Name, ast.Attribute)) or last_name(owner) in judges:
+        return False
+    if any(unparse(c.func.value) == name for c in source.named("train") if isinstance(c.func, ast.Attribute)):
+        return False
+    return name in _held_still(source)
+
+
+def _held_still(source: Script) -> set[str]:
+    """The networks all of whose weights are switched off, as they are written."""
+    found: set[str] = set()
+    for node, held, value in frozen_switches(source):
+        if not switches_off(value):
+            continue
+        loop = source.loops_around(node)[:1]
+        if loop and isinstance(loop[0], ast.For) and isinstance(held, ast.Name):
+            over = loop[0].iter
+            inside = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and not over.args
+            if inside and last_name(over.func) in ("parameters", "named_parameters"):
+                tested = any(isinstance(p, ast.If) for p in source.above(node) if loop[0] in source.above(p))
+                found |= set() if tested else {unparse(over.func.value)}
+        elif isinstance(held, (ast.Name, ast.Attribute)):
+            found.add(unparse(held))
+    return found
+
+
+def _judge_in_training(source: Script) -> Finding | None:
+    """A teacher with weights of another training is asked with its dropout and batch norm on."""
+    if not source.trains_by_hand or source.loose or _BY_CHANCE.search(source.text):
+        return None
+    for name in sorted(_held_still(source)):
+        calls = [c for c in source.calls if isinstance(c.func, ast.Attribute) and last_name(c.func) != name]
+        mine = [c for c in calls if re.match(rf"{re.escape(name)}\b(?!\.module\.\w)", unparse(c.func))]
+        loads = [c for c in mine if last_name(c.func) == "load_state_dict"]
+        last = name.rpartition(".")[2]
+        asked = [c for c in source.calls if last_name(c.func) == last and source.loops_around(c)]
+        asked += [c for c in source.calls if isinstance(c.func, ast.Name) and name in _handed(source, c.func)]
+        quiet = [c for c in asked if without_gradients(source, c)]
+        switched = {last_name(c.func) for c in mine} & {"eval", "train", "apply", "requires_grad_"} - {
+            "requires_grad_"
+        }
+        if not loads or not quiet or switched or not _changed_by_mode(source, name):
+            continue
+        if _switched_where_handed(source, name):
+            continue
+        why = "its weights are held still, and nothing puts it into evaluation mode before it is asked"
+        return at(source, quiet[0], why)
+    return None
+
+
+def _handed(source: Script, name: ast.Name) -> set[str]:
+    return {unparse(a) for a in flow(source).arguments(name)}
+
+
+def _switched_where_handed(source: Script, name: str) -> bool:
+    """A function switches what it is given: `freeze(teacher)`."""
+    for call in source.calls:
+        if name not in map(unparse, call.args):
+            continue
+        for function in flow(source).called(call):
+            places = [a.arg for a in function.args.args if a.arg != "self"]
+            mine = {p for p, given in zip(places, call.args, strict=False) if unparse(given) == name}
+            switches = [c for c in of(function, ast.Call) if last_name(c.func) in ("eval", "train")]
+            if any(isinstance(c.func, ast.Attribute) and unparse(c.func.value) in mine for c in switches):
+                return True
+    return False
+
+
+def _changed_by_mode(source: Script, name: str) -> bool:
+    """It is built of a library of networks, or of a class with layers that a mode changes."""
+    for node in source.of(ast.Assign):
+        if any(unparse(t) == name for t in node.targets) and isinstance(node.value, ast.Call):
+            built = unparse(node.value.func)
+            owner = source.classes.get(last_name(node.value.func))
+            text = unparse(owner) if owner is not None else ""
+            if owner is None and re.search(r"(?i)resnet|densenet|mobilenet|efficientnet|vgg\w*_bn", built):
+                return True
+            if re.search(r"(?i)dropout|batchnorm", text):
+                return True
+    return False
+
+
+def _scored_without_loop(source: Script) -> Finding | None:
+    """`@torch.no_grad() def test(): z = net(x); return accuracy(z, held)`, and `.eval()` nowhere at all."""
+    if not source.trains_by_hand or source.loose or not re.search(r"(?i)dropout|batch_?norm", source.code):
+        return None
+    if source.named("eval") or _BY_CHANCE.search(source.text):
+        return None
+    switches = [c for c in source.named("train") if (s := switch_of(source, c)) is not None and s[1]]
+    names = {unparse(c.func.value) for c in switches if isinstance(c.func, ast.Attribute)}
+    if len(switches) != len(source.named("train")) or any(_switches(n, names) for n in source.nodes):
+        return None
+    for function in source.of(ast.FunctionDef):
+        if not untaped_function(function) or source.class_around(function) in source.modules:
+            continue
+        asked = [c for c in of(function, ast.Call) if unparse(c.func) in names and c.args]
+        told = [e for r in of(function, ast.Return) if r.value is not None for e in of(r.value, ast.Call)]
+        figures = [c for c in told if last_name(c.func) in ("item", "float") or _is_figure(source, c)]
+        if asked and figures and not any(_taken_for_loss(source, c) for c in flow(source).calls_of(function)):
+            return at(source, asked[0], _IN_TRAINING)
+    return None
+
+
+def _is_figure(source: Script, call: ast.Call) -> bool:
+    """A function of the script that compares answers and gives one number."""
+    return any(
+        isinstance(e, ast.Call) and last_name(e.func) in ("item", "float") and of(e, ast.Compare)
+        for f in flow(source).called(call)
+        for e in returns(f)
+    )
+
+
+def _taken_for_loss(source: Script, call: ast.Call) -> bool:
+    """What it gives is reached by a gradient: answers of a teacher, targets."""
+    line = source.statement(call)
+    made = {n.id for t in line.targets for n in of(t, ast.Name)} if isinstance(line, ast.Assign) else set()
+    losses = [c for c in source.calls if last_name(c.func) in LOSSES]
+    return any(made & names_in(c) for c in losses)
 
 
 def _copies(source: Script, names: set[str]) -> set[str]:

@@ -34,6 +34,7 @@ from .made_again import (
     made_anew,
     tensor_unregistered,
 )
+from .parts_unread import part_never_read
 from .taken_up import counter_not_taken_up, drawn_after_restoring, epoch_repeated, statistics_not_saved
 
 _COUNTS = re.compile(r"(?i)epoch|step|iter")
@@ -66,7 +67,7 @@ def _incomplete(source: Script) -> Finding | None:
         _tensorflow,
         weights_alone_resumed,
         optimizer_not_given_back,
-        either(_by_keys, _torch, states_astray),
+        either(_by_keys, _torch, states_astray, part_never_read),
     ):
         if (found := look(source)) is not None:
             return found

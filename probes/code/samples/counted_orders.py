@@ -13,9 +13,12 @@ from ..shared.checks import at, is_evaluation
 from ..shared.sides import side
 
 _MIXES = re.compile(
-    r"(?i)shuffle(?!r)|permut|\.sample\(|rand_?int|integers\(|choice|train_test_split|sampler|kfold|random_index|argsort"
+    r"(?i)shuffle(?!r)|permut|^sample\(|choice|train_test_split|sampler|kfold|random_index|random_split|argsort"
 )
-_IN_TURN = re.compile(r"(?i)hidden|stateful|carry|series|window|forecast|sliding|timestep|seq_len|lookback")
+_IN_TURN = re.compile(
+    r"(?i)hidden_?states?\b|init_?hidden|hidden = |stateful|carry|series|window|forecast|sliding|timestep"
+    r"|seq_len|lookback"
+)
 
 
 def order_counted_up(source: Script) -> Finding | None:
@@ -24,8 +27,7 @@ def order_counted_up(source: Script) -> Finding | None:
     Who makes an order of its own to pick by means to draw it. What keeps a state from batch to batch, and
     series, are left alone.
     """
-    code = source.code
-    if source.loose or not source.trains or _MIXES.search(code) or _IN_TURN.search(code):
+    if source.loose or not source.trains or _IN_TURN.search(source.code) or _mixes(source):
         return None
     for made in source.of(ast.Assign):
         name = unparse(made.targets[0])
@@ -38,11 +40,58 @@ def order_counted_up(source: Script) -> Finding | None:
         stored = [n for n in of(scope, ast.Name) if n.id == name and isinstance(n.ctx, ast.Store)]
         if all(_cuts(source, n, name) for n in stored if n is not made.targets[0]):
             arrays = _picked(scope, name)
-            if (len(arrays) > 1 or _each_array(scope, arrays)) and not any(side(a) is False for a in arrays):
+            several = len(arrays) > 1 or _each_array(scope, arrays) or _taken_apart(scope, arrays)
+            if several and not any(side(a) is False for a in arrays):
                 return at(
                     source, made, f"`{name}` counts up: samples come in the stored order in every epoch"
                 )
     return None
+
+
+def _mixes(source: Script) -> bool:
+    """Something puts samples out of order: a call of a library, an option, numbers drawn to pick rows by.
+
+    How the program calls its own functions says nothing, nor do numbers that are drawn for another end.
+    """
+    own = {f.name for f in source.of(ast.FunctionDef)} | set(source.classes)
+    for call in source.calls:
+        name = last_name(call.func)
+        if name not in own and _DRAWS.search(name):
+            statement = source.statement(call)
+            given = statement.targets if isinstance(statement, ast.Assign) else []
+            names = {n for t in given for n in _bases(t)}
+            if not names or any(names & _within(s.slice) for s in source.of(ast.Subscript)):
+                return True
+        elif name not in own and _MIXES.search(f"{name}("):
+            return True
+        if any(k.arg is not None and _MIXES.search(k.arg) for k in call.keywords):
+            return True
+    return any(_MIXES.search(last_name(b)) for c in source.of(ast.ClassDef) for b in c.bases)
+
+
+def _within(node: ast.expr) -> set[str]:
+    return {unparse(n) for n in of(node, ast.Name, ast.Attribute)}
+
+
+def _bases(target: ast.expr) -> set[str]:
+    """The names that an assignment fills: `j`, `j[k]`, `a, b`."""
+    if isinstance(target, ast.Subscript):
+        return _bases(target.value)
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return {n for e in target.elts for n in _bases(e)}
+    return {unparse(target)}
+
+
+_DRAWS = re.compile(r"(?i)^rand_?int$|^integers$")
+
+
+def _taken_apart(scope: ast.AST, arrays: set[str]) -> bool:
+    """`u, i = pairs[rows].T`: inputs and labels are columns of one array."""
+    return any(
+        isinstance(t, ast.Tuple) and any(unparse(s.value) in arrays for s in of(n.value, ast.Subscript))
+        for n in of(scope, ast.Assign)
+        for t in n.targets
+    )
 
 
 def _counts(value: ast.expr) -> bool:

@@ -12,6 +12,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
+from ..shared.nodes import is_true
 from ..shared.sides import either
 from .uncalled import idle
 
@@ -31,7 +32,10 @@ _KINDS = {
     ),
     "accumulation": re.compile(r"accum"),
     "class weights": re.compile(r"(?:class|pos|label)_?weights?$"),
-    "pre-trained weights": re.compile(r"pre_?trained|init_?(?:from|checkpoint|ckpt|weights)|finetune_?from"),
+    "pre-trained weights": re.compile(
+        r"pre_?trained|init_?(?:from|checkpoint|ckpt|weights)|finetune_?from"
+        r"|^teacher(?:_(?:path|ckpt|checkpoint|weights|file))?$"
+    ),
 }
 _HOLDERS = re.compile(r"(?i)^(?:args|cfgs?|conf(?:ig)?s?|options|h_?params?|hp|hps|settings|flags)$")
 _CLASSES = re.compile(r"(?i)conf|cfg|args|argument|hparam|hyper|setting|option|param")
@@ -85,7 +89,8 @@ def _defined(source: Script) -> Iterator[tuple[str, ast.AST]]:
         long = next((f for f in flags if f.startswith("--")), flags[0] if flags else "")
         dest = keyword(call, "dest")
         name = dest.value if isinstance(dest, ast.Constant) else long.lstrip("-").replace("-", "_")
-        if keyword(call, "action") is None and not _is_off(keyword(call, "default")):
+        asked = is_true(keyword(call, "required")) and keyword(call, "default") is None
+        if keyword(call, "action") is None and (asked or not _is_off(keyword(call, "default"))):
             yield str(name), call
     for owner in source.classes.values():
         methods = {n.name for n in owner.body if isinstance(n, ast.FunctionDef)}
@@ -135,15 +140,20 @@ def _among_stale(source: Script, node: ast.AST) -> bool:
 
 
 def _is_read(source: Script, name: str, node: ast.AST) -> bool:
+    argument = isinstance(node, ast.Call)
+    # `teacher = resnet50()`: a name of the program's own is not `args.teacher`
+    own = argument and any(n.id == name for n in source.of(ast.Name) if isinstance(n.ctx, ast.Store))
     for one in source.of(ast.Name, ast.Attribute):
         if isinstance(one.ctx, ast.Load) and last_name(one) == name:
-            return True
+            if not (own and isinstance(one, ast.Name)):
+                return True
     inside = set(of(node, ast.Constant))
     for text in source.of(ast.Constant):
         if text.value == name and text is not node and text not in inside:
             return True
     # `train(**config)`: what it is handed by name, it takes by name
-    return any(a.arg == name for a in source.of(ast.arg))
+    spread = any(k.arg is None for c in source.calls for k in c.keywords)
+    return (spread or not own) and any(a.arg == name for a in source.of(ast.arg))
 
 
 def _holders(source: Script) -> frozenset[str]:

@@ -10,13 +10,13 @@ from functools import lru_cache
 from ...readers._tree import unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...scripts.flow import flow
+from ...scripts.flow import flow, returns
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, extractor, ok
 from ..shared.nodes import assigned, is_negative
 from ..shared.roles import TARGET_WORDS
 from ..shared.row_sets import reaches_back, worked_out
-from ..shared.sides import development_names, side
+from ..shared.sides import development_names, side, words
 
 ROWS = 1000  # of the stand-in
 SHARE = 0.3  # of the held-out rows that training has as well; a window of context that reaches back is less
@@ -56,7 +56,37 @@ def cuts_meet(source: Script) -> Finding | None:
                     and not _taken_out(source, name, other)
                 ):
                     return at(source, node, f"`{name}` and `{other}` take the same rows of `{base}`")
+            elif _chosen_and_final(name, other) and both >= SHARE * len(theirs) and base not in (name, other):
+                if not _taken_out(source, name, other) and len(rows) < ROWS:
+                    return at(source, node, f"`{name}` and `{other}` take the same rows of `{base}`")
     return ok(source, seen, "the parts share no rows") if seen is not None else None
+
+
+_CHOSEN = frozenset(("val", "valid", "validation", "va", "vl", "dev"))
+_FINAL = frozenset(("test", "testing", "te", "tst"))
+
+
+def _chosen_and_final(name: str, other: str) -> bool:
+    """One part is to choose by, the other for the last figure."""
+    one, two = set(words(name)), set(words(other))
+    return bool(one & _CHOSEN and not one & _FINAL and two & _FINAL and not two & _CHOSEN)
+
+
+def handed_back(source: Script, node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """`a, b = parts(x)`, `a, b = (tensor(p) for p in parts(x))`: each with its place in what comes back."""
+    target, given = node.targets[0], node.value
+    if not isinstance(target, ast.Tuple):
+        return
+    if isinstance(given, (ast.GeneratorExp, ast.ListComp)) and len(given.generators) == 1:
+        given = given.generators[0].iter
+    elif isinstance(given, ast.Call) and last_name(given.func) == "map" and len(given.args) == 2:
+        given = given.args[1]
+    if not isinstance(given, ast.Call):
+        return
+    functions = flow(source).functions.get(last_name(given.func), [])
+    ends = list(returns(functions[0])) if len(functions) == 1 else []
+    if len(ends) == 1 and isinstance(ends[0], ast.Tuple) and len(ends[0].elts) == len(target.elts):
+        yield from zip(target.elts, ends[0].elts, strict=True)
 
 
 def _parts(source: Script) -> Iterator[tuple[str, ast.stmt, Function | None, _Picked | None]]:
@@ -65,7 +95,7 @@ def _parts(source: Script) -> Iterator[tuple[str, ast.stmt, Function | None, _Pi
     for node in source.of(ast.Assign):
         if source.loops_around(node):
             continue
-        for one, given in assigned(node):
+        for one, given in (*assigned(node), *handed_back(source, node)):
             if isinstance(one, (ast.Name, ast.Attribute)):
                 name = unparse(one)
                 if side(name) is not None and _FIGURES.search(name) is None:

@@ -212,3 +212,319 @@ def main(net, opt, loader, held):
 def test_weights_kept_in_a_function_around(returned: str, found: bool) -> None:
     text = HEAD + CLOSURE.replace("RETURNED", returned)
     assert (state("script-last-instead-of-best", text) == "present") is found
+
+
+TEACHER = """
+import torchvision.models as zoo
+
+def validate(loader, model):
+    EVAL
+    hits = n = 0
+    with torch.no_grad():
+        for x, y in loader:
+            out = model(x)
+            hits += (out.argmax(1) == y).sum().item(); n += len(y)
+    return hits / n
+
+def main(loader, held):
+    teacher = zoo.resnet50()
+    teacher.load_state_dict(torch.load("teacher.pth"))
+    TEACH
+    student = zoo.resnet18()
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for epoch in range(9):
+        student.train()
+        for x, y in loader:
+            with torch.no_grad():
+                soft = teacher(x).softmax(1)
+            loss = F.kl_div(F.log_softmax(student(x), 1), soft, reduction="batchmean")
+            opt.zero_grad(); loss.backward(); opt.step()
+        print(epoch, "val", validate(held, student))
+"""
+STILL = "for p in teacher.parameters():\n        p.requires_grad_(False)"
+
+
+@pytest.mark.parametrize(
+    ("evaluates", "teaches", "found"),
+    [
+        ("model.eval()", f"teacher = teacher.cuda().eval()\n    {STILL}", False),
+        ("model.eval()", "teacher.eval().requires_grad_(False)", False),
+        ("model.train(False)", f"teacher.train(False)\n    {STILL}", False),
+        ("model.eval()", f"ready(teacher)\n    {STILL}", False),
+        ("pass", f"teacher = teacher.cuda().eval()\n    {STILL}", True),
+        ("pass", "teacher.to('cuda').eval().requires_grad_(False)", True),
+        ("model.eval()", f"teacher = teacher.cuda()\n    {STILL}", True),
+        ("model.eval()", "teacher.requires_grad_(False)", True),
+    ],
+)
+def test_the_mode_of_a_teacher_and_of_its_student(evaluates: str, teaches: str, found: bool) -> None:
+    text = (
+        HEAD
+        + "def ready(net):\n    net.eval()\n"
+        + TEACHER.replace("EVAL", evaluates).replace("TEACH", teaches)
+    )
+    assert (state("script-mode-wrong", text) == "present") is found
+
+
+GRAPH = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(8, 16), nn.Linear(16, 3)
+    def forward(self, s, h):
+        h = F.dropout(torch.relu(s @ self.a(h)), 0.5, training=self.training)
+        return s @ self.b(h)
+
+m = Net()
+opt = torch.optim.Adam(m.parameters(), lr=0.01)
+
+def acc(z, q):
+    return (z[q].argmax(1) == y[q]).float().mean().item()
+
+@torch.no_grad()
+def test():
+    EVAL
+    z = m(s, x)
+    return F.cross_entropy(z[va], y[va]).item(), acc(z, va)
+
+for e in range(400):
+    m.train()
+    opt.zero_grad()
+    loss = F.cross_entropy(m(s, x)[tr], y[tr])
+    loss.backward()
+    opt.step()
+    print(e, test())
+"""
+
+
+@pytest.mark.parametrize(
+    ("evaluates", "found"), [("m.eval()", False), ("m.train(False)", False), ("pass", True)]
+)
+def test_the_mode_where_all_is_asked_at_once(evaluates: str, found: bool) -> None:
+    assert (state("script-mode-wrong", HEAD + GRAPH.replace("EVAL", evaluates)) == "present") is found
+
+
+ZUSTAND = """
+def haupt(netz, lader, pruefung, args):
+    schritt = torch.optim.Adam(netz.parameters(), lr=1e-3)
+    anfang, bestes = 0, 0.0
+    if args.fortsetzen:
+        stand = torch.load(args.fortsetzen)
+        TAKEN
+    for runde in range(anfang, args.runden):
+        netz.train()
+        for x, y in lader:
+            v = F.cross_entropy(netz(x), y)
+            schritt.zero_grad(); v.backward(); schritt.step()
+        guete = messe(netz, pruefung)
+        if guete > bestes:
+            bestes = guete
+        torch.save({"netz": netz.state_dict(), "schritt": schritt.state_dict(), "runde": runde,
+                    "bestes": bestes, "args": vars(args)}, "stand.pt")
+"""
+NETZ, SCHRITT = 'netz.load_state_dict(stand["netz"])', 'schritt.load_state_dict(stand["schritt"])'
+RUNDE, BESTES = 'anfang = stand["runde"] + 1', 'bestes = stand["bestes"]'
+
+
+@pytest.mark.parametrize(
+    ("taken", "found"),
+    [
+        ((NETZ, SCHRITT, RUNDE, BESTES), False),
+        ((NETZ, SCHRITT, 'anfang, bestes = stand["runde"] + 1, stand.get("bestes", 0.0)'), False),
+        ((NETZ,), False),
+        ((NETZ, 'print("from", stand["runde"])'), False),
+        ((NETZ, "take(stand)"), False),
+        ((NETZ, RUNDE, BESTES), True),
+        ((NETZ, SCHRITT, BESTES), True),
+        ((NETZ, SCHRITT, RUNDE), True),
+        ((SCHRITT, RUNDE, BESTES), True),
+    ],
+)
+def test_parts_of_a_checkpoint_by_what_they_are(taken: tuple[str, ...], found: bool) -> None:
+    text = HEAD + ZUSTAND.replace("TAKEN", "\n        ".join(taken))
+    assert (state("script-resume-incomplete", text) == "present") is found
+
+
+FABRIC = """
+import lightning as L
+
+def main(net, loader, path):
+    fabric = L.Fabric()
+    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    net, opt = fabric.setup(net, opt)
+    held = {"net": net, OPT"n": 0}
+    n = 0
+    if path:
+        fabric.load(path, held)
+        BACK
+    while n < 10000:
+        for x, y in loader:
+            loss = F.cross_entropy(net(x), y)
+            opt.zero_grad(); fabric.backward(loss); opt.step()
+            n += 1
+        held["n"] = n
+        fabric.save("last.ckpt", held)
+"""
+
+
+@pytest.mark.parametrize(
+    ("opt", "back", "found"),
+    [
+        ('"opt": opt, ', 'n = held["n"]', False),
+        ('"opt": opt, ', 'n = held.pop("n")', False),
+        ('"opt": opt, ', "pass", True),
+        ("", 'n = held["n"]', True),
+    ],
+)
+def test_a_state_that_is_filled_in_place(opt: str, back: str, found: bool) -> None:
+    text = HEAD + FABRIC.replace("OPT", opt).replace("BACK", back)
+    assert (state("script-resume-incomplete", text) == "present") is found
+
+
+FEEDS = """
+def OWN(pairs, size, rng):
+    order = ORDER
+    for a in range(0, len(order), size):
+        u, i = pairs[order[a:a + size]].T
+        j = rng.integers(0, 99, len(u))
+        j[:1] = rng.integers(0, 99)
+        yield u, i, j
+
+def main(net, pairs, opt, rng):
+    for epoch in range(9):
+        for u, i, j in OWN(pairs, 64, rng):
+            loss = F.softplus(net(u, j) - net(u, i)).mean()
+            opt.zero_grad(); loss.backward(); opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "order", "found"),
+    [
+        ("batches", "rng.permutation(len(pairs))", False),
+        ("batches", "np.argsort(rng.random(len(pairs)))", False),
+        ("batches", "rng.integers(0, len(pairs), len(pairs))", False),
+        ("batches", "np.arange(len(pairs))", True),
+        ("shuffled", "np.arange(len(pairs))", True),
+    ],
+)
+def test_an_order_that_is_counted_beside_drawn_numbers(own: str, order: str, found: bool) -> None:
+    text = HEAD + "import numpy as np\n" + FEEDS.replace("OWN", own).replace("ORDER", order)
+    assert (state("script-order-fixed", text) == "present") is found
+
+
+PARTS = """
+def parts(y, rng):
+    p = rng.permutation(len(y))
+    rest = rng.permutation(len(y))
+    return p[:100], VALID, FINAL
+
+tr, va, te = GIVEN
+net = nn.Linear(8, 3)
+opt = torch.optim.Adam(net.parameters())
+for e in range(400):
+    opt.zero_grad()
+    loss = F.cross_entropy(net(x[tr]), y[tr])
+    loss.backward()
+    opt.step()
+    net.eval()
+    print(e, (net(x[va]).argmax(1) == y[va]).float().mean())
+print("test", (net(x[te]).argmax(1) == y[te]).float().mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("valid", "final", "found"),
+    [
+        ("rest[:300]", "rest[300:600]", False),
+        ("rest[:-300]", "rest[-300:]", False),
+        ("rest[:300]", "rest[:600]", True),
+        ("rest[100:400]", "rest[200:600]", True),
+    ],
+)
+@pytest.mark.parametrize(
+    "given",
+    ["parts(y, rng)", "(torch.from_numpy(q) for q in parts(y, rng))", "map(torch.from_numpy, parts(y, rng))"],
+)
+def test_parts_that_a_function_hands_back(given: str, valid: str, final: str, found: bool) -> None:
+    text = HEAD + PARTS.replace("GIVEN", given).replace("VALID", valid).replace("FINAL", final)
+    assert (state("script-training-sees-evaluation", text) == "present") is found
+
+
+UNREAD = """
+import argparse
+import torchvision.models as zoo
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("--teacher", required=True)
+    ap.add_argument("--lr", type=float, default=0.1)
+    args = ap.parse_args()
+    teacher = zoo.resnet50()
+    LOAD
+    teacher.eval()
+    student = zoo.resnet18()
+    opt = torch.optim.SGD(student.parameters(), lr=args.lr)
+    for x, y in loader:
+        with torch.no_grad():
+            soft = teacher(x).softmax(1)
+        loss = F.kl_div(F.log_softmax(student(x), 1), soft, reduction="batchmean")
+        opt.zero_grad(); loss.backward(); opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("load", "found"),
+    [
+        ("teacher.load_state_dict(torch.load(args.teacher))", False),
+        ("restore(teacher, vars(args)['teacher'])", False),
+        ("restore(teacher, **vars(args))", False),
+        ("pass", True),
+    ],
+)
+def test_weights_that_are_asked_for_and_never_read(load: str, found: bool) -> None:
+    assert (state("script-pretrained-unread", HEAD + UNREAD.replace("LOAD", load)) == "present") is found
+
+
+@pytest.mark.parametrize(
+    ("start", "sign", "found"),
+    [
+        ("float('inf')", ">", True),
+        ("-math.inf", "<", True),
+        ("-math.inf", ">", False),
+        ("math.inf", "<", False),
+    ],
+)
+def test_a_start_that_nothing_beats(start: str, sign: str, found: bool) -> None:
+    text = HEAD + HOOKS.replace("START", start).replace("SIGN", sign)
+    assert (state("script-best-chosen-wrongly", text) == "present") is found
+
+
+FINAL = """
+def parts(rows):
+    at = rows.groupby("u").cumcount(ascending=False)
+    teach = rows[at >= 2]
+    choose = rows[at == 1]
+    last = rows[at == 0]
+    return teach, choose, last
+
+def main(rows, net, opt):
+    a, b, c = parts(rows)
+    for epoch in range(9):
+        for x, y in batches(a):
+            loss = F.cross_entropy(net(x), y)
+            opt.zero_grad(); loss.backward(); opt.step()
+        net.eval()
+        print(epoch, score(net, EACH))
+        net.train()
+    net.eval()
+    print("final", score(net, END))
+"""
+
+
+@pytest.mark.parametrize(
+    ("each", "end", "found"), [("b", "c", False), ("b", "b", False), ("c", "c", True), ("c", "b", False)]
+)
+def test_the_part_that_is_left_to_choose_by(each: str, end: str, found: bool) -> None:
+    text = HEAD + FINAL.replace("EACH", each).replace("END", end)
+    assert (state("script-training-sees-evaluation", text) == "present") is found
