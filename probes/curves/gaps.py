@@ -114,11 +114,31 @@ def generalisation_gap(view: View, ratio: float = 0.25, gap: float = 0.15) -> Fi
     if excess <= 4 * error:
         return unknown(f"{words}, but they scatter too much to be sure")
     judged, kept = situation.quality(run, ("eval",)), _kept_metric(run)
+    if (share := _explained_apart(run, train, held)) is not None and share >= gap:
+        judged = kept = None  # the metric is the loss in another unit
+        words += f": {share:.0%} of the variance of the targets"
     if judged is not None and judged[0] == "good" and held.progress > 0:
         return unknown(f"{words}, but {judged[1]}: its answers are right, if not as sure", **seen)
     if kept:
         return unknown(f"{words}, but {kept}: its answers are as right as ever", **seen)
     return present(words, step=held.step(0), where=last_place(held.series), series=curves, **seen)
+
+
+def _explained_apart(run: Run, train: Shape, held: Shape) -> float | None:
+    """By how much the explained share of the variance is lower in evaluation, where the loss is a square.
+
+    R2 = 1 - L / V, so that the variance V of the held-out targets is L / (1 - R2).
+    """
+    score = run.series.get("eval/r2")
+    if score is None or not len(finite(score)):
+        return None
+    if "train/mse" not in run.series and "mse" not in situation.text(run, "loss_function"):
+        return None
+    return (
+        float((1 - finite(score)[-1]) * (1 - train.end.value / held.end.value))
+        if held.end.value > 0
+        else None
+    )
 
 
 def _metric_gap(pair: tuple[Series, Series], gap: float) -> Finding:

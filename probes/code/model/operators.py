@@ -259,7 +259,7 @@ def softmax_axis(view: View) -> Finding:
     Over axis 0 in a forward pass of a model that gets batches, or over the last but one axis of what is then
     multiplied with the values. Slot attention and routing do so on purpose, and are left aside by name.
     """
-    checks = either(_axis, weights_over_queries)
+    checks = either(_axis, weights_over_queries, _axis_in_loss)
     return first(view, checks, "the scripts hold no softmax over a written-out axis in a model")
 
 
@@ -285,6 +285,35 @@ def _axis(source: Script) -> Finding | None:
             if axis in (1, 2) and isinstance(source.parents.get(node), ast.BinOp) and _gates(source, node):
                 return at(source, node, "a gate competes over another axis than its own unit")
     return ok(source, seen, "softmax runs over the usual axis") if seen is not None else None
+
+
+def _axis_in_loss(source: Script) -> Finding | None:
+    """`nll_loss(net(x[rows]).log_softmax(0), y[rows])`: of rows and classes, over the rows."""
+    for call, kind in losses(source):
+        if kind not in ("nll_loss", "nllloss") or len(call.args) < 2 or not _takes_batches(source):
+            continue
+        for node in flow(source).values(call.args[0], 3):
+            if not isinstance(node, ast.Call) or last_name(node.func) != "log_softmax" or _axis_of(node) != 0:
+                continue
+            given = (
+                node.func.value if _is_method(node) and isinstance(node.func, ast.Attribute) else node.args[0]
+            )
+            ends = [v for v in flow(source).values(given, 3) if isinstance(v, ast.Call)]
+            single = any(isinstance(v, ast.Call) and _one_sample(v) for v in [*ends, call])
+            if ends and not single:
+                return at(source, node, "this softmax runs over the batch: samples compete with one another")
+    return None
+
+
+def _one_sample(call: ast.Call) -> bool:
+    """`net(x[i])`, `net(x).view(-1)`, `loss(out, y[i])`: no axis of samples is left."""
+    if last_name(call.func) in ("view", "reshape", "flatten", "ravel", "squeeze"):
+        return True
+    plain = [s.slice for a in call.args for s in of(a, ast.Subscript)]
+    return any(isinstance(s, ast.Constant) or (isinstance(s, ast.Name) and s.id in _LONE) for s in plain)
+
+
+_LONE = frozenset({"i", "n", "t"})  # the number of one sample
 
 
 def _flattens(function: Function) -> bool:

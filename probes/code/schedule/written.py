@@ -411,13 +411,21 @@ def _milestones_beyond(source: Script) -> Finding | None:
     return None
 
 
+LONE = 3  # a single fall before this many batches may be the end of a first, larger rate
+
+
 def _milestones_of_epochs(source: Script) -> Finding | None:
     """`MultiStepLR(milestones=[81, 122])`, 186 epochs, moved with every batch: all falls lie in one."""
     for call in source.named("MultiStepLR"):
         given = argument(call, "milestones", position=1)
         marks = _numbers_of(source, given) if given is not None else []
         steps = moves_of(source, call)
-        if len(marks) < 2 or len(steps) != 1 or runs_per(source, steps[0]) != STEP:
+        if (
+            not marks
+            or (len(marks) == 1 and marks[0] < LONE)
+            or len(steps) != 1
+            or runs_per(source, steps[0]) != STEP
+        ):
             continue
         loops = [loop for loop in chain(source, steps[0]) if isinstance(loop, ast.For)]
         last = loops[-1].iter if len(loops) == 2 else None
@@ -440,6 +448,8 @@ def _whole_number(source: Script, node: ast.expr) -> float | None:
 
 def _numbers_of(source: Script, node: ast.expr) -> list[float]:
     """The numbers of a list that is written out, also as the default of a setting."""
+    if isinstance(node, ast.Call) and last_name(node.func) in ("list", "tuple", "sorted") and node.args:
+        node = node.args[0]
     for end in (node, *flow(source).values(node, 5), *_defaults(source, node)):
         if isinstance(end, (ast.List, ast.Tuple)):
             found = [known(source, e) for e in end.elts]

@@ -26,6 +26,8 @@ def rows_handed_apart(source: Script) -> Finding | None:
     Also `images[cut:], labels[:-cut]` of two that are cut alike beside it, and `x[train], y[: len(train)]`
     of drawn rows where others of them are taken by `y[test]`.
     """
+    if (found := _whole_beside_drawn(source)) is not None:
+        return found
     for node in source.of(ast.Tuple):
         if not isinstance(node.ctx, ast.Load) or len(node.elts) % 2:
             continue
@@ -54,6 +56,48 @@ def rows_handed_apart(source: Script) -> Finding | None:
         if (found := _cut_apart(source, node, one, other)) is not None:
             return found
     return None
+
+
+_AS_A_TEST = re.compile(r"(?i)perm|null|shuf|control|importan|baseline|random|noise")
+
+
+def _whole_beside_drawn(source: Script) -> Finding | None:
+    """`x, y = prepare(images[order]), tensor(labels)` of `images, labels = load()`: one side is reordered.
+
+    The order is of all rows, and nothing else is put into it. What is called a permutation may be a test.
+    """
+    pairs = [list(node.elts) for node in source.of(ast.Tuple) if isinstance(node.ctx, ast.Load)]
+    pairs += [list(call.args) for call in source.named("TensorDataset")]
+    for pair in pairs:
+        if len(pair) != 2 or not all(isinstance(e, (ast.Subscript, ast.Call, ast.Name)) for e in pair):
+            continue
+        for one, other in (pair, pair[::-1]):
+            taken = [s for s in of(one, ast.Subscript) if isinstance(s.slice, ast.Name)]
+            if len(taken) != 1 or of(other, ast.Subscript) or not isinstance(taken[0].value, ast.Name):
+                continue
+            order, rows = taken[0].slice, taken[0].value
+            given = flow(source).all_given(rows)
+            if len(given) != 1 or not given[0].places or not _orders_all(source, order):
+                continue
+            partners = names_in(given[0].statement) & names_in(other) - {rows.id}
+            statement = source.statement(taken[0])
+            told = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+            mine = [g for n in of(other, ast.Name) if n.id in partners for g in flow(source).all_given(n)]
+            if not mine or any(g.statement is not given[0].statement for g in mine):
+                continue
+            if not _AS_A_TEST.search(told) and not _SHIFTED.search(unparse(statement)):
+                return at(
+                    source, taken[0], f"`{unparse(taken[0])}` is in another order than `{unparse(other)}`"
+                )
+    return None
+
+
+def _orders_all(source: Script, order: ast.expr) -> bool:
+    """An order of all rows that is used in one place."""
+    made = flow(source).values(order, 1)
+    uses = [n for n in source.of(ast.Name) if n.id == unparse(order) and isinstance(n.ctx, ast.Load)]
+    calls = [v for v in made if isinstance(v, ast.Call) and last_name(v.func) in ("permutation", "randperm")]
+    return len(made) == len(calls) == 1 and len(uses) == 1
 
 
 def _cut_of_drawn(source: Script, first_: ast.expr, second: ast.expr) -> Finding | None:

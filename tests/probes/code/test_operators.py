@@ -348,3 +348,37 @@ loss = F.cross_entropy(model(x), y)
 def test_a_block_with_its_own_relu_is_no_output(held: str) -> None:
     """Parts of a model are as wide as their `n_out`, which says nothing of classes."""
     assert state("script-output-rectified", BLOCK.replace("{HELD}", held)) != P
+
+
+IN_LOSS = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+BATCH = 50
+net = nn.Linear(64, 4)
+opt = torch.optim.Adam(net.parameters())
+criterion = nn.NLLLoss()
+for i in range(0, len(x), BATCH):
+    j = order[i:i + BATCH]
+    {}
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("logits = net(x[j])\n    loss = F.nll_loss(logits.log_softmax(0), y[j])", True),
+        ("out = F.log_softmax(net(x[j]), dim=0)\n    loss = criterion(out, y[j])", True),
+        ("logits = net(x[j])\n    loss = F.nll_loss(logits.log_softmax(1), y[j])", False),
+        ("logits = net(x[j])\n    loss = F.nll_loss(logits.log_softmax(-1), y[j])", False),
+        ("logits = net(x[i])\n    loss = F.nll_loss(logits.log_softmax(0), y[i])", False),
+        ("logits = net(x[j]).view(-1)\n    loss = F.nll_loss(logits.log_softmax(0), target)", False),
+        ("loss = F.nll_loss(net(x[j]), y[j])", False),
+    ],
+)
+def test_a_softmax_of_the_loss_over_the_batch(line: str, told: bool) -> None:
+    found = state("script-softmax-axis", IN_LOSS.replace("{}", line))
+    assert (found == "present") is told

@@ -188,3 +188,47 @@ def test_series_are_cut_apart_on_purpose(symptom: str) -> None:
     shifted = series.replace("past[cut:], future[cut:]", "past[cut:-1], future[cut + 1:]")
     assert shifted != series
     assert state(symptom, shifted) != "present"
+
+
+PAIRS = """
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+def prepare(images):
+    return torch.tensor(images).float() / 255
+
+images, labels = draw(500)
+rng = np.random.default_rng(0)
+order = rng.permutation(500)
+{}
+net = nn.Linear(64, 4)
+opt = torch.optim.Adam(net.parameters())
+for i in range(0, 500, 50):
+    loss = F.cross_entropy(net(x[i:i + 50]), y[i:i + 50])
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("x, y = prepare(images[order]), torch.tensor(labels)", True),
+        ("x, y = prepare(images), torch.tensor(labels[order])", True),
+        ("data = torch.utils.data.TensorDataset(prepare(images[order]), torch.tensor(labels))", True),
+        ("x, y = prepare(images[order]), torch.tensor(labels[order])", False),
+        ("labels = labels[order]\nx, y = prepare(images[order]), torch.tensor(labels)", False),
+        ("x, y = prepare(images), torch.tensor(labels)", False),
+        ("x_permuted, y = prepare(images[order]), torch.tensor(labels)", False),
+        ("x, y = prepare(images[order]), torch.tensor(other)", False),
+        (
+            "images = images[order]\nlabels = labels[order]\nx, y = prepare(images), torch.tensor(labels)",
+            False,
+        ),
+    ],
+)
+def test_one_of_two_that_belong_together_is_reordered(line: str, told: bool) -> None:
+    assert (state("script-labels-permuted-alone", PAIRS.replace("{}", line)) == "present") is told

@@ -498,6 +498,10 @@ main()
     [
         ("[81, 122]", "schedule.step()", "pass", True),
         ("[81, 122]", "pass", "schedule.step()", False),
+        ("[120]", "schedule.step()", "pass", True),
+        ("[120]", "pass", "schedule.step()", False),
+        ("[2]", "schedule.step()", "pass", False),
+        ("[400]", "schedule.step()", "pass", False),
         ("[32000, 48000]", "schedule.step()", "pass", False),
     ],
 )
