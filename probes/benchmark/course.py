@@ -15,7 +15,7 @@ from ..curves.stats import noise
 from ..registry import Finding, View, absent, present, probe, unknown
 from .common import blocks_of, places_of, taught_apart
 from .compare import Pair, blocks, cleaned, final, pair
-from .end import makes_up
+from .end import goes_on, makes_up
 
 
 @probe("learning_rate", "benchmark:learning_rate")
@@ -211,7 +211,7 @@ def slower(view: View, ratio: float, points: int = 8) -> Finding:
         "series": ("train/loss",),
     }
     if all(r >= ratio for r, *_ in ratios):
-        if (said := makes_up(view) or taught_apart(view) or None) is not None:
+        if said := makes_up(view) or taught_apart(view) or goes_on(view, found, 0.02):
             return unknown(f"the run needs {text}; {said}", **rest)
         return present(f"the run needs {text}", **rest)
     if any(cut and r < ratio for r, _, cut in ratios):

@@ -38,8 +38,14 @@ def final_loss_above(view: View, relative: float, points: int = 5) -> Finding:
         return unknown(found)
     mine, theirs, off, above, _ = _final(found, relative)
     text = f"train/loss ends at {mine:.4g}, in the benchmark at {theirs:.4g} ({off:+.1%})"
+    if not _last_in_common(found):
+        unit = "epoch" if found.run_series.unit == "epoch" else "step"
+        at = f"at {unit} {found.x[-1]:g}, the last of both"
+        text = f"{at}, train/loss is {mine:.4g}, in the benchmark {theirs:.4g} ({off:+.1%})"
     rest: dict[str, Any] = {"value": off, "threshold": relative, "series": ("train/loss",)}
     if above and (said := makes_up(view)) is not None:
+        return absent(f"{text}; {said}", **rest)
+    if above and (said := goes_on(view, found, relative)):
         return absent(f"{text}; {said}", **rest)
     if above and _shorter(found) and (said := ends_as_well(view)):
         return absent(f"{text}; {said}", **rest)
@@ -55,6 +61,36 @@ def _shorter(found: Pair, longer: float = 1.1) -> bool:
     """The benchmark goes on after the run's end."""
     mine, theirs = found.run_series, found.bench_series
     return mine.unit == theirs.unit and float(np.max(theirs.steps)) > longer * float(np.max(mine.steps))
+
+
+def _last_in_common(found: Pair, longer: float = 1.1) -> bool:
+    """Neither side goes on much beyond the steps that both have."""
+    last = [float(np.max(s.steps)) for s in (found.run_series, found.bench_series)]
+    return _other_units(found) or max(last) <= longer * min(last)
+
+
+def _other_units(found: Pair) -> bool:
+    units = {found.run_series.unit, found.bench_series.unit}
+    return len(units) > 1 and "epoch" in units
+
+
+def goes_on(view: View, found: Pair, relative: float, longer: float = 1.1) -> str:
+    """In words, that the run goes on after the benchmark and comes as low by its own end; else "".
+
+    Asked where nothing is evaluated on both sides; what is, tells more (`makes_up`).
+    """
+    if any(n.startswith("eval/") and view.benchmark and n in view.benchmark.series for n in view.run.series):
+        return ""
+    mine, theirs = found.run_series, found.bench_series
+    if _other_units(found) or float(np.max(mine.steps)) < longer * float(np.max(theirs.steps)):
+        return ""
+    ends = end_of_metric(mine), end_of_metric(theirs)
+    if ends[0] is None or ends[1] is None:
+        return ""
+    (own, error), (other, their_error) = ends
+    if own > other + max(relative * abs(other), 3 * float(np.hypot(error, their_error))):
+        return ""
+    return f"the run goes on to {own:.4g}, the benchmark ends at {other:.4g}"
 
 
 def makes_up(view: View, longer: float = 1.1) -> str | None:
@@ -78,7 +114,8 @@ def makes_up(view: View, longer: float = 1.1) -> str | None:
             return None
         quantity = quantities.base(each)
         lower = each == "eval/loss" or (quantity is not None and quantity.lower)
-        if ends[0][0] > ends[1][0] if lower else ends[0][0] < ends[1][0]:
+        worse = ends[0][0] - ends[1][0] if lower else ends[1][0] - ends[0][0]
+        if worse > 2 * float(np.hypot(ends[0][1], ends[1][1])):
             return None
         told.append(f"{each} {ends[0][0]:.4g} against {ends[1][0]:.4g}")
     return f"the run goes on and ends as good: {', '.join(sorted(told))}" if told else None

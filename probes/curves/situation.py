@@ -293,6 +293,8 @@ def trained_start(run: Run, curve: Shape | None = None) -> str | None:
     worded = any(f"{split}/perplexity" in run.series for split in ("train", "eval"))
     if curve is not None and worded and _hardly_begun(run, curve) and curve.start.value < LEAST_GUESS:
         return f"the first loss {curve.start.value:.3g} of a language model is below a guess among 32 letters"
+    if curve is not None and worded and curve.start.value < math.log(2) and curve.best_progress < 0.2:
+        return f"the loss of a language model is {curve.start.value:.3g} from the first row on"
     if curve is not None and diffuses(run) and curve.start.value < _NOISE_KNOWN:
         return f"the first loss {curve.start.value:.3g} is far below that of noise that nothing is known of"
     judged = quality(run)

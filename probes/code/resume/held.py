@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...readers._tree import of, unparse
-from ...readers.script import SCHEDULERS, argument, keyword, last_name
+from ...readers.script import SCHEDULERS, argument, keyword, last_name, receiver
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -296,13 +296,28 @@ def _schedule_left(source: Script, kinds: dict[str, str], given: dict[str, ast.C
     built = [c for c in source.calls if last_name(c.func).lower() in SCHEDULERS]
     steps = [c for c in source.named("step") if whose(source, c) == "scheduler"]
     counts = steps and not any(c.args or c.keywords for c in steps)
-    if not built or not counts or "last_epoch" in source.code:
+    if not built or not counts or "last_epoch" in source.code or _by_choice(source, steps):
         return ""
     for call in steps:  # gone through up to where training was
         over = [unparse(n.iter) for n in source.loops_around(call) if isinstance(n, ast.For)]
         if any(re.search(r"range\([^,]*(?:start|first|begin|resum|init)[^,]*\)", o) for o in over):
             return ""
     return "resuming gives the optimizer its state back, and the schedule, which is not saved, starts anew"
+
+
+def _by_choice(source: Script, steps: list[ast.Call]) -> bool:
+    """`schedule = None`, and one only `if hp["restart_every"]:`: whether there is any is not known."""
+    for call in steps:
+        owner = receiver(call)
+        given = flow(source).all_given(owner) if owner is not None else []
+        values = [v for g in given for v in _branches(g.value)]
+        if any(isinstance(v, ast.Constant) and v.value is None for v in values):
+            return True
+    return False
+
+
+def _branches(value: ast.expr) -> tuple[ast.expr, ...]:
+    return (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
 
 
 def _count_left(source: Script, kept: Checkpoint, read: set[str]) -> Iterator[tuple[ast.AST, str]]:

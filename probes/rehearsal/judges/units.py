@@ -116,7 +116,9 @@ def held_out_changed(machine: Machine) -> Iterator[Verdict]:
     mine, odd = done[ask.net.serial]
     alike = set.intersection(*({n for one in _inputs(a) for n in one.done} for a in held))
     strange = {n for one in _inputs(ask) for n in _odd(plain(one.units))}
-    if (only := sorted(alike & _CHANGES - mine)) and odd <= strange:
+    only = sorted(alike & _CHANGES - mine)
+    # whatever else was done to it has to be known of what is learnt from: else the way there was lost
+    if only and odd <= strange and alike - set(only) <= mine:
         yield Verdict("held-out-changed", ask.node, f"only what is scored goes through {only[0]!r}")
 
 

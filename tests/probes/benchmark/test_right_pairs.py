@@ -233,3 +233,21 @@ def test_a_shorter_plan_that_leaves_little(end: float, rest: float, expected: St
     mine = written({}, [series("train/loss", theirs[:20]), series("learning_rate", rate)])
     bench = written({}, [series("train/loss", theirs)])
     assert reading("benchmark", "stops-before-benchmark", mine, bench).state is expected
+
+
+@pytest.mark.parametrize(
+    ("length", "end", "expected"),
+    [(90, 0.5, State.ABSENT), (90, 0.6, State.PRESENT), (30, 0.5, State.PRESENT)],
+)
+def test_a_run_that_goes_on_and_comes_as_low(length: int, end: float, expected: State) -> None:
+    """Smaller batches take more steps: what counts is where they end."""
+    theirs = 0.5 + 1.5 * np.exp(-np.arange(30) / 5)
+    mine = end + 1.5 * np.exp(-np.arange(90) / 18)
+    found = reading(
+        "benchmark",
+        "final-loss-above-benchmark",
+        written({}, [series("train/loss", mine[:length])]),
+        written({}, [series("train/loss", theirs)]),
+    )
+    assert found.state is expected
+    assert ("the last of both" in found.why) is (length > 30)
