@@ -233,8 +233,9 @@ def broken_pairs(source: Script) -> tuple[ast.AST, str] | None:
         told = [
             [_concordant(machine, function, roles, s, kind) for s in (1, 2)] for kind in (tensor, np.asarray)
         ]
-        for values in told:
-            if any(v is None for v in values):
+        for given in told:
+            values = [v for v in given if v is not None]
+            if len(values) != len(given):
                 continue
             meant = [_index(*_survival(s)) for s in (1, 2)]
             turned = not re.search(r"(?i)risk|hazard", roles[0][0])  # a predicted time goes the other way

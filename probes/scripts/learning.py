@@ -184,6 +184,13 @@ def trainings(source: Script, scope: Function | None) -> list[ast.Call]:
     return [c for c in calls if source.function_around(c) is scope]
 
 
+def learns_within(source: Script, node: ast.AST) -> bool:
+    """As `takes_gradients`; also by functions of the script that are called there."""
+    if takes_gradients(source, node):
+        return True
+    return any(node in source.above(c) for c in source.named(*{f.name for f in _trainers(source)}))
+
+
 def training_over(source: Script, node: ast.stmt) -> bool:
     """Whether a function has trained before a statement of it, and does so no more after it."""
     ran = trainings(source, source.function_around(node))

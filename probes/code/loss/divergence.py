@@ -88,6 +88,7 @@ class Gaussian:
     mean: float = 0.0
     var: float = 0.0
     unsquared: bool = False  # the mean stands there as it is
+    logarithm: bool = False  # the logarithm of the variance stands squared where the variance belongs
 
     @property
     def sign(self) -> int:
@@ -102,6 +103,8 @@ def gaussian_divergence_wrong(source: Script) -> Finding | None:
     for found in _gaussians(source):
         if found.unsquared:
             return at(source, found.node, "the mean stands unsquared in the Gaussians' divergence")
+        if found.logarithm:
+            return at(source, found.node, "the squared logarithm stands for the variance in this divergence")
         if found.sign == 0:
             return at(source, found.node, "a term of the Gaussians' divergence has the wrong sign")
         whole, sign = _with_factors(source, found)
@@ -191,6 +194,19 @@ def _climbed(name: str, sign: int) -> str:
     return f"`{name}` is {way}: it is climbed"
 
 
+def _unreduced(node: ast.expr) -> ast.expr:
+    """`kl` of `kl.mean()`, `jnp.mean(kl)`."""
+    while isinstance(node, ast.Call) and last_name(node.func) in _REDUCES:
+        library = isinstance(node.func, ast.Attribute) and unparse(node.func.value) in _LIBRARIES
+        if isinstance(node.func, ast.Attribute) and not library:
+            node = node.func.value
+        elif node.args:
+            node = node.args[0]
+        else:
+            break
+    return node
+
+
 def _handed_to(source: Script, statement: ast.Assign, name: str) -> Iterator[tuple[str, ast.AST, int]]:
     """What callers call a value that a function gives back, alone or in a tuple: (name, scope, line)."""
     function = source.function_around(statement)
@@ -200,6 +216,7 @@ def _handed_to(source: Script, statement: ast.Assign, name: str) -> Iterator[tup
     if len(ends) != 1:
         return
     parts = ends[0].elts if isinstance(ends[0], ast.Tuple) else [ends[0]]
+    parts = [_unreduced(p) for p in parts]
     places = [i for i, p in enumerate(parts) if isinstance(p, ast.Name) and p.id == name]
     for call in flow(source).calls_of(function):
         above = source.parents.get(call)
@@ -222,7 +239,8 @@ def _gaussians(source: Script) -> Iterator[Gaussian]:
         logs: set[str] = set()
         exps: set[str] = set()
         # one and a mean alone, as in `std = mean + 1`, are no divergence
-        if _read(found, node, 1.0, logs, exps) and logs and logs == exps and found.mean and found.one:
+        told = _read(found, node, 1.0, logs, exps)
+        if told and logs and found.mean and found.one and (logs == exps or (found.logarithm and not exps)):
             yield found
 
 
@@ -247,6 +265,9 @@ def _read(found: Gaussian, node: ast.expr, by: float, logs: set[str], exps: set[
         return True
     squared = _squared(node)
     if squared is not None:
+        if re.search(r"(?i)log_?(?:var|sigma|std)|^lv$", unparse(squared)) and "exp" not in unparse(squared):
+            found.logarithm = True
+            return True
         found.mean += by
         return re.search(r"(?i)mu|mean|loc|^m$|^m_", unparse(squared)) is not None
     if isinstance(node, ast.Call) and last_name(node.func) == "exp":

@@ -122,8 +122,9 @@ def _held_still(source: Script) -> set[str]:
         loop = source.loops_around(node)[:1]
         if loop and isinstance(loop[0], ast.For) and isinstance(held, ast.Name):
             over = loop[0].iter
-            inside = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and not over.args
-            if inside and last_name(over.func) in ("parameters", "named_parameters"):
+            if not isinstance(over, ast.Call) or not isinstance(over.func, ast.Attribute) or over.args:
+                continue
+            if last_name(over.func) in ("parameters", "named_parameters"):
                 tested = any(isinstance(p, ast.If) for p in source.above(node) if loop[0] in source.above(p))
                 found |= set() if tested else {unparse(over.func.value)}
         elif isinstance(held, (ast.Name, ast.Attribute)):

@@ -176,8 +176,8 @@ def _left_in_place(source: Script) -> Finding | None:
             continue
         items = _items(made[0])
         parts = [n for n in source.of(ast.Subscript) if unparse(n.value) == held.id]
-        read = {str(n.slice.value) for n in parts if isinstance(n.ctx, ast.Load) and _told(n)}
-        written = {str(n.slice.value) for n in parts if isinstance(n.ctx, ast.Store) and _told(n)}
+        read = {_told(n) for n in parts if isinstance(n.ctx, ast.Load)} - {""}
+        written = {_told(n) for n in parts if isinstance(n.ctx, ast.Store)} - {""}
         if any(source.owner(c) == held.id for c in source.named("get", "pop", "update", "items")):
             continue
         for key in sorted(written - read):
@@ -196,5 +196,7 @@ def _left_in_place(source: Script) -> Finding | None:
     return None
 
 
-def _told(node: ast.Subscript) -> bool:
-    return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+def _told(node: ast.Subscript) -> str:
+    """The key that is written out, or ""."""
+    key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return key if isinstance(key, str) else ""

@@ -9,7 +9,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
-from ...scripts.learning import takes_gradients
+from ...scripts.learning import learns_within, takes_gradients
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, gone_over
 from ..shared.nodes import is_false, texts_in
@@ -22,7 +22,7 @@ def shuffle_not_asked(source: Script) -> Finding | None:
     """The order of training samples is left as it is: the switch is never set, or set to no on every side."""
     if source.loose:
         return None
-    for look in (_switch_unset, _never_shuffled, _in_sequence):
+    for look in (_switch_unset, _never_shuffled, _in_sequence, helper_told_not_to):
         if (found := look(source)) is not None:
             return found
     return None
@@ -77,6 +77,47 @@ def shuffle_switched_off(source: Script) -> Finding | None:
         if mixes and not _shuffles_elsewhere(source, functions[0], source.class_around(functions[0])):
             return at(source, call, "the order is shuffled when it is asked for, and training asks for none")
     return None
+
+
+# a state that goes on from batch to batch
+_IN_TURN = re.compile(r"(?i)stateful|\bcarry|hidden_?states?\b|(?:init|detach|repackage)_?hidden|streaming")
+
+
+def helper_told_not_to(source: Script) -> Finding | None:
+    """`train = make(table, 64, False)` where `make` hands that on as `shuffle=`, whatever it calls it."""
+    if source.loose or _IN_TURN.search(source.code):
+        return None
+    for loop in source.of(ast.For):
+        if not learns_within(source, loop):
+            continue
+        over: ast.expr = gone_over(loop.iter) or loop.iter
+        while isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and not over.args:
+            over = over.func.value  # `data.create_tuple_iterator()`
+        made = flow(source).whole_given(over) if isinstance(over, ast.Name) else over
+        functions = flow(source).functions.get(last_name(made.func), []) if isinstance(made, ast.Call) else []
+        if not isinstance(made, ast.Call) or len(functions) != 1:
+            continue
+        function = functions[0]
+        names = [a.arg for a in function.args.args]
+        for call in of(function, ast.Call):
+            told = keyword(call, "shuffle")
+            if not isinstance(told, ast.Name) or told.id not in names:
+                continue
+            place = names.index(told.id)
+            given = keyword(made, told.id) or (made.args[place] if place < len(made.args) else None)
+            given = given or _default(function, told.id)
+            if given is None or not is_false(given) or any(k.arg == "sampler" for k in call.keywords):
+                continue
+            if not _shuffles_elsewhere(source, function, None) or _only_told(source, function):
+                return at(source, made, "training is given a loader that is told not to shuffle")
+    return None
+
+
+def _only_told(source: Script, function: Function) -> bool:
+    """What else speaks of shuffling is this function itself."""
+    inside = set(of(function, ast.Call))
+    words = ("shuffle", "permutation", "randperm", "RandomSampler", "WeightedRandomSampler")
+    return not any(c not in inside for c in source.named(*words))
 
 
 def _default(function: Function, name: str) -> ast.expr | None:

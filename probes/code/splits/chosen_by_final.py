@@ -9,7 +9,7 @@ from ...readers._tree import of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.flow import flow
-from ...scripts.learning import takes_gradients
+from ...scripts.learning import learns_within
 from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.sides import words
@@ -31,7 +31,7 @@ def chosen_by_final_part(source: Script) -> Finding | None:
         if source.loops_around(final) or not final.args:
             continue
         for each in source.named(last_name(final.func)):
-            rounds = [n for n in source.loops_around(each) if takes_gradients(source, n)]
+            rounds = [n for n in source.loops_around(each) if learns_within(source, n)]
             if unparse(each.func) != name or not rounds or each.lineno > final.lineno:
                 continue
             if source.function_around(each) is not source.function_around(final):

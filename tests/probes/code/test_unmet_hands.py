@@ -528,3 +528,64 @@ def main(rows, net, opt):
 def test_the_part_that_is_left_to_choose_by(each: str, end: str, found: bool) -> None:
     text = HEAD + FINAL.replace("EACH", each).replace("END", end)
     assert (state("script-training-sees-evaluation", text) == "present") is found
+
+
+HELPER = """
+from torch.utils.data import DataLoader
+
+def made(rows, size, mixed):
+    return DataLoader(rows, size, shuffle=mixed, drop_last=mixed)
+
+def main(a, b, net, opt):
+    one, two = 1, 2
+    teach = made(a, 32, GIVEN)
+    check = made(b, 32, False)
+    for epoch in range(9):
+        for x, y in teach:
+            loss = F.cross_entropy(net(x), y)
+            opt.zero_grad(); loss.backward(); opt.step()
+        net.eval()
+        print(sum((net(x).argmax(1) == y).sum().item() for x, y in check))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [("True", False), ("mixed=True", False), ("False", True), ("mixed=False", True), ("flag", False)],
+)
+def test_a_helper_that_is_told_not_to_shuffle(given: str, found: bool) -> None:
+    text = HEAD + HELPER.replace("GIVEN", given)
+    assert (state("script-loader-keeps-order", text) == "present") is found
+
+
+KL = """
+def terms(out, x, mean, logvar):
+    rec = F.binary_cross_entropy_with_logits(out, x, reduction="none").sum(-1)
+    kl = SIGN0.5 * (1 + logvar - mean ** 2 - VAR).sum(-1)
+    return rec.mean(), kl.mean()
+
+def main(net, opt, loader):
+    for x in loader:
+        out, mean, logvar = net(x)
+        rec, kl = terms(out, x, mean, logvar)
+        loss = rec TO kl
+        opt.zero_grad(); loss.backward(); opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("sign", "var", "to", "found"),
+    [
+        ("-", "logvar.exp()", "+", False),
+        ("", "logvar.exp()", "-", False),
+        ("", "logvar.exp()", "+", True),
+        ("-", "logvar.exp()", "-", True),
+        ("-", "logvar ** 2", "+", True),
+        ("-", "logvar.pow(2)", "+", True),
+    ],
+)
+def test_a_divergence_that_is_reduced_where_it_is_given_back(
+    sign: str, var: str, to: str, found: bool
+) -> None:
+    text = HEAD + KL.replace("SIGN", sign).replace("VAR", var).replace("TO", to)
+    assert (state("script-loss-wrong", text) == "present") is found
