@@ -131,7 +131,11 @@ def of_run(run: Run) -> Run:
         return run
     asked = own.asked_for(((s.key, s.value) for s in run.raw_settings), run.scripts.values())
     data = own.of_run(root, frozenset(run.info.files_read), OWN_SECONDS, OWN_SAMPLES, asked)
-    return replace(run, data=data) if data is not None else run
+    if data is None:
+        return run
+    mine = {f for part in data.parts for f in part.files}
+    left = tuple(n for n in run.info.not_read if n[0] not in mine)
+    return replace(run, data=data, info=replace(run.info, not_read=left))
 
 
 # ------------------------------------------------------------------------------------------- judgement

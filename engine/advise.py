@@ -58,15 +58,20 @@ def remedies(
         fit = [r for r in fit if not r.clears or not all(_is_of_policy(symptoms, s) for s in r.clears)] or fit
     seen = {s for s, reading in (evidence or {}).items() if reading.state is State.PRESENT}
     left = [r for r in fit if not seen.intersection(r.done_by)] or fit
+    # a setting that is changed for something that was looked at and is not there
+    left = [r for r in left if not (r.patch and _beside_the_point(r, evidence or {}) == NOT_THERE)] or left
     return tuple(
         sorted(left, key=lambda r: (_beside_the_point(r, evidence or {}), -r.works / (1.0 + r.minutes)))
     )
 
 
+NOT_THERE = 2
+
+
 def _beside_the_point(remedy: Remedy, evidence: Evidence) -> int:
     """0: it clears what is seen, or what it clears is not named; 2: all that it clears is absent; 1: else."""
     states = {evidence[s].state if s in evidence else State.UNKNOWN for s in remedy.clears}
-    return 0 if not states or State.PRESENT in states else 2 if states == {State.ABSENT} else 1
+    return 0 if not states or State.PRESENT in states else NOT_THERE if states == {State.ABSENT} else 1
 
 
 def next_checks(

@@ -37,11 +37,12 @@ def final_loss_above(view: View, relative: float, points: int = 5) -> Finding:
     if isinstance(found, str):
         return unknown(found)
     mine, theirs, off, above, _ = _final(found, relative)
-    text = f"train/loss ends at {mine:.4g}, in the benchmark at {theirs:.4g} ({off:+.1%})"
+    apart = _told_apart(mine, theirs, off)
+    text = f"train/loss ends at {mine:.4g}, in the benchmark at {theirs:.4g} ({apart})"
     if not _last_in_common(found):
         unit = "epoch" if found.run_series.unit == "epoch" else "step"
         at = f"at {unit} {found.x[-1]:g}, the last of both"
-        text = f"{at}, train/loss is {mine:.4g}, in the benchmark {theirs:.4g} ({off:+.1%})"
+        text = f"{at}, train/loss is {mine:.4g}, in the benchmark {theirs:.4g} ({apart})"
     rest: dict[str, Any] = {"value": off, "threshold": relative, "series": ("train/loss",)}
     if above and (said := makes_up(view)) is not None:
         return absent(f"{text}; {said}", **rest)
@@ -61,6 +62,13 @@ def _shorter(found: Pair, longer: float = 1.1) -> bool:
     """The benchmark goes on after the run's end."""
     mine, theirs = found.run_series, found.bench_series
     return mine.unit == theirs.unit and float(np.max(theirs.steps)) > longer * float(np.max(mine.steps))
+
+
+def _told_apart(mine: float, theirs: float, off: float) -> str:
+    """The difference as the two numbers show it; of a loss near zero as a share of the way that it came."""
+    if min(mine, theirs) <= 0 or abs(off) < 0.05 * abs(mine / theirs - 1):
+        return f"{off:+.1%} of the way down"
+    return f"{mine / theirs - 1:+.1%}" if mine < 2 * theirs else f"{mine / theirs:.3g} times"
 
 
 def _last_in_common(found: Pair, longer: float = 1.1) -> bool:

@@ -123,7 +123,8 @@ def _judge(view: View, name: str, ratio: float, gain: float, points: int) -> Fin
     there, final, error = _levels(u, v, last)
     base = max(abs(there), FLOOR * float(np.max(v) - np.min(v)), 1e-12)
     share = (there - final) / base
-    text = f"{lengths}, whose {name} falls from {there:.4g} to {final:.4g} in between ({share:.0%})"
+    fall = 1 - final / there if there > 0 else share  # as the two numbers show it
+    text = f"{lengths}, whose {name} falls from {there:.4g} to {final:.4g} in between ({fall:.0%})"
     if gain <= share < OF_A_PLAN * gain and _rate_ran_out(view.run):
         text += "; the run's learning rate had come to its end: a shorter plan, and little is left"
         gain = OF_A_PLAN * gain

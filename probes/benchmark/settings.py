@@ -115,8 +115,8 @@ def follows_length(view: View, found: Both) -> bool:
     """Whether a setting of the schedule stands at the same part of the run, and only the lengths differ."""
     lengths = [n for key in ("epochs", "max_steps") if (n := both_numbers(both(view, key))) and min(n) > 0]
     if found[0].key == "lr_milestones":
-        drops = [[names.number(v) for v in _several(c.value)] for c in found]
-        return any(a != b and _same_parts(*drops, a, b) for a, b in lengths)
+        mine, theirs = ([names.number(v) for v in _several(c.value)] for c in found)
+        return any(a != b and _same_parts(mine, theirs, a, b) for a, b in lengths)
     values = both_numbers(found)
     if found[0].key != "lr_decay_steps" or values is None or min(values) <= 0:
         return False

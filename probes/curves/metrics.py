@@ -88,7 +88,8 @@ def metric_at_chance(view: View, margin: float = 0.03) -> Finding:
     if guess is None and (known := _main(run, ("auc",))) is not None:
         series, guess = known, guess_of(run, known)  # what guessing gives there needs no count of classes
     values, label = finite(series), told_as(series)
-    end, best = reached(series), float(np.max(stats.running_median(values, 3)))
+    end = reached(series)
+    best = max(end, float(np.max(stats.running_median(values, 3))))
     seen: dict[str, Any] = {"value": round(end, 4), "series": (series.name,)}
     if guess is None:
         return _at_unknown_chance(run, series, end, best, margin, seen)
@@ -159,7 +160,8 @@ def _low(run: Run, split: str, level: float) -> Finding:
     values = finite(series)
     if not np.any(values > 0):
         return unknown(f"{series.name} is never above 0")
-    end, best = reached(series), float(np.max(stats.running_median(values, 3)))
+    end = reached(series)
+    best = max(end, float(np.max(stats.running_median(values, 3))))
     seen: dict[str, Any] = {"value": round(end, 4), "threshold": level, "series": (series.name,)}
     words = f"{series.name} ends at {end:.4g} (best {best:.4g})"
     known = classes(run)

@@ -197,7 +197,9 @@ class TableGather:
             if at in self.left_out and len(self.left_out) < len(found):
                 continue
             values = parsed[at]
-            plain = values.tolist() if values is not None and not np.isnan(values).any() else _folded(cells)
+            plain = _folded(cells) if values is None else values.tolist()
+            if values is not None and np.isnan(values).any():  # numbers stay numbers beside an empty field
+                plain = [c if v != v else v for v, c in zip(plain, _folded(cells), strict=True)]
             if at == self.label_at:
                 label = plain
             else:

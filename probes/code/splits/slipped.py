@@ -81,6 +81,8 @@ def _whole_beside_drawn(source: Script) -> Finding | None:
                 continue
             partners = names_in(given[0].statement) & names_in(other) - {rows.id}
             statement = source.statement(taken[0])
+            if statement is None:
+                continue
             told = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
             mine = [g for n in of(other, ast.Name) if n.id in partners for g in flow(source).all_given(n)]
             if not mine or any(g.statement is not given[0].statement for g in mine):

@@ -52,3 +52,16 @@ def test_it_is_measured(tmp_path: Path) -> None:
     found = own.of_run(tmp_path, NOTHING, 5.0, 1000, frozenset({"visits.csv", "log.csv"}))
     assert found is not None
     assert [p.rows for p in found.parts] == [30]
+
+
+def test_an_empty_field_changes_one_row(tmp_path: Path) -> None:
+    """The other rows of its column are the same samples as without it."""
+    found = []
+    for name, third in (("a", "7"), ("b", "")):
+        (tmp_path / name).mkdir()
+        rows = "".join(f"{(i * 7) % 31},{third if i == 3 else i % 5}\n" for i in range(30))
+        (tmp_path / name / "visits.csv").write_text("age,fee\n" + rows)
+        data = own.of_run(tmp_path / name, NOTHING, 5.0, 1000, frozenset({"visits.csv"}))
+        assert data is not None
+        found.append(set(data.parts[0].hashes.tolist()))
+    assert len(found[0] - found[1]) == 1
