@@ -31,6 +31,7 @@ MODULES = (
     "benchmark.fragile",
     "benchmark.gradients",
     "benchmark.late_end",
+    "benchmark.norm_joined",
     "benchmark.rate_result",
     "benchmark.rates",
     "benchmark.relations",
