@@ -92,10 +92,10 @@ def goes_on(view: View, found: Pair, relative: float, longer: float = 1.1) -> st
     mine, theirs = found.run_series, found.bench_series
     if _other_units(found) or float(np.max(mine.steps)) < longer * float(np.max(theirs.steps)):
         return ""
-    ends = end_of_metric(mine), end_of_metric(theirs)
-    if ends[0] is None or ends[1] is None:
+    last, their_last = end_of_metric(mine), end_of_metric(theirs)
+    if last is None or their_last is None:
         return ""
-    (own, error), (other, their_error) = ends
+    (own, error), (other, their_error) = last, their_last
     if own > other + max(relative * abs(other), 3 * float(np.hypot(error, their_error))):
         return ""
     return f"the run goes on to {own:.4g}, the benchmark ends at {other:.4g}"
