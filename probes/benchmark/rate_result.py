@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ...engine.model import State
 from ..registry import Finding, View, absent, present, probe, unknown
-from .both import both, both_numbers
+from .both import both, both_numbers, both_rates
 from .end import final_loss_above, final_metric_below
 from .rates import rate_below
-from .settings import both_rates
 
 
 @probe("benchmark")

@@ -29,22 +29,28 @@ _TELLS_APART = re.compile(
     r"|(?:^|_)(?:val|valid|validation|eval|dev|test|holdout|heldout)_(?:size|samples|count|rows|years?)(?:_|$)"
     r"|(?:^|_)(?:start|begin|end|from|until|date|dates|period|years?)$"
 )
+_OF_TRAINING_ALONE = re.compile(r"(?i)warm_?up|decay|dropout|lora|mask|clip|loss|(?:^|_)lr(?:_|$)")
 _EVALUATES = frozenset({"do_eval", "do_validation", "run_eval", "eval_during_training", "with_eval"})
 _NEVER = frozenset({"no", "never", "none", "off"})
 
 
 def _sided(run: Run) -> Iterator[tuple[bool, str, str, Setting]]:
     """(of training, key without the side, value, setting) of settings that name a file of one side."""
+    keys = {(s.file, s.key) for s in run.raw_settings}
     for setting in run.raw_settings:
-        if not isinstance(setting.value, str) or not 3 <= len(setting.value) <= 300:
+        given = setting.value
+        value = given[0] if isinstance(given, tuple) and len(given) == 1 else given
+        if not isinstance(value, str) or not 3 <= len(value) <= 300:
             continue
         parts = names.parts_of(setting.key)
         words = [w for part in parts for w in part.split("_")]
         sides = {trains(split_of(w)) for w in words} - {None}
+        if any((setting.file, f"{side}_{setting.key}") in keys for side in ("val", "eval")):
+            sides.add(True)  # ms-swift: `dataset` beside `val_dataset`
         if len(sides) != 1 or "test" in words:
             continue
         bare = ".".join("_".join(w for w in p.split("_") if trains(split_of(w)) is None) for p in parts)
-        yield True in sides, re.sub(r"\.{2,}", ".", bare).strip("."), setting.value, setting
+        yield True in sides, re.sub(r"\.{2,}", ".", bare).strip("."), value, setting
 
 
 @probe()
@@ -167,6 +173,8 @@ def _told_apart(run: Run, held: Setting) -> bool:
         if setting.file != held.file or setting.value in (None, False, 0, "", "null", "None"):
             continue
         block, _, leaf = setting.key.rpartition(".")
+        if _OF_TRAINING_ALONE.search(leaf):
+            continue  # `warmup_ratio` shares no rows out
         if (block == above or not block or above.startswith(block)) and _TELLS_APART.search(
             names.last_part(leaf)
         ):

@@ -282,6 +282,9 @@ class Extractor(Values):
             yield from self._one(call, "std", keyword(call, "std") or nth_given(call, 1))
         elif lower == "autocast":
             yield from self._autocast(call)
+        elif lower == "enable_mixed_precision_graph_rewrite":  # TensorFlow 1, with a scale that adapts
+            yield self._set("precision", "fp16", call)
+            yield self._set("dynamic_loss_scale", keyword(call, "loss_scale") is None, call)
         elif lower in ("normal_", "trunc_normal_") and call.args and not _of_table(call):
             target = unparse(call.args[0])
             if "bias" not in target:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -460,3 +461,35 @@ def test_a_mean_over_a_mask(tmp_path: Path, count: str, bad: int, told: str) -> 
     )
     files = {"train.py": MASKED.format(count=count), "train.log": rows}
     assert state(tmp_path, "script-masked-mean-meets-zero", files) == told
+
+
+@pytest.mark.parametrize(
+    ("held", "more", "told"),
+    [
+        ("/data/sft/all.jsonl", {}, "present"),
+        ("/data/sft/all.jsonl", {"warmup_ratio": 0.05}, "present"),
+        ("/data/sft/all.jsonl", {"val_split_ratio": 0.1}, "absent"),  # other rows of the file
+        ("/data/sft/dev.jsonl", {}, "absent"),
+    ],
+)
+def test_one_file_to_train_and_to_evaluate(
+    tmp_path: Path, held: str, more: dict[str, float], told: str
+) -> None:
+    settings = {"dataset": ["/data/sft/all.jsonl"], "val_dataset": [held], "learning_rate": 1e-4, **more}
+    files = {"args.json": json.dumps(settings), "train.log": PPCLS}
+    assert state(tmp_path, "held-out-file-of-training", files) == told
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"), [("must_keep_origin_dtype", "present"), ("allow_mix_precision", "absent")]
+)
+def test_the_graph_of_the_benchmark_is_mixed(tmp_path: Path, mode: str, told: str) -> None:
+    theirs = TF.replace(
+        "    return opt", "    opt = enable_mixed_precision_graph_rewrite(opt)\n    return opt"
+    )
+    mine = TF
+    for old, new in ASCEND:
+        mine = mine.replace(old, new)
+    line = f'    op.parameter_map["precision_mode"].s = tf.compat.as_bytes("{mode}")\n'
+    mine = mine.replace("    config = NPURunConfig(", f"{line}    config = NPURunConfig(")
+    assert state(tmp_path, "run-not-mixed", {"train.py": mine}, {"train.py": theirs}) == told
