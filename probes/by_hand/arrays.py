@@ -49,6 +49,7 @@ ONE: Mapping[str, Callable[[Any], Any]] = {
     "fabs": np.abs,
     "square": np.square,
     "sigmoid": sigmoid,
+    "logsigmoid": lambda x: -np.logaddexp(0, -x),
     "expit": sigmoid,
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0),
@@ -265,6 +266,20 @@ def _softmax(x: Any, *rest: Any, **named: Any) -> Any:
     return made / made.sum(axis=axis, keepdims=True)
 
 
+def _log_softmax(x: Any, *rest: Any, **named: Any) -> Any:
+    return np.log(np.maximum(_softmax(x, *rest, **named), 1e-300))
+
+
+def _with_logits(x: Any, y: Any, **named: Any) -> Any:
+    """`binary_cross_entropy_with_logits`, without weights."""
+    if set(named) - {"reduction"}:
+        raise Unfit
+    held, truth = np.asarray(_array(x), float), np.asarray(_array(y), float)
+    each = np.logaddexp(0, held) - held * truth
+    way = named.get("reduction", "mean")
+    return each if way == "none" else each.sum() if way == "sum" else each.mean()
+
+
 def _one_hot(x: Any, k: Any = -1, **named: Any) -> Any:
     count = int(named.get("num_classes", k))
     held = np.asarray(_array(x)).astype(int)
@@ -344,6 +359,8 @@ _MORE: Mapping[str, Callable[..., Any]] = {
     "concatenate": _joined,
     "stack": _stacked,
     "softmax": _softmax,
+    "log_softmax": _log_softmax,
+    "binary_cross_entropy_with_logits": _with_logits,
     "one_hot": _one_hot,
     "reshape": lambda x, *s: _shape(x, s),
     "view": lambda x, *s: _shape(x, s),

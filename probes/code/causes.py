@@ -5,6 +5,7 @@ One cause has many faces in code, and a script shows one of them: what else is a
 
 from __future__ import annotations
 
+from ..by_hand.class_losses import broken_class_loss
 from ..registry import Finding, View, any_of, probe
 from .calls.field import set_train_missing
 from .evaluation.formulas import score_minimised
@@ -102,7 +103,7 @@ from .schedule.course import plateau_direction, rate_not_applied
 from .schedule.formulas import formula_wrong
 from .schedule.idle import schedule_idle
 from .schedule.lengths import unit_wrong
-from .shared.checks import first
+from .shared.checks import first, told_at
 from .shared.sides import either
 from .step.accumulated import accumulation_without_effect, cleared_between, divided_twice, mean_of_parts
 from .step.accumulation import accumulation_not_divided
@@ -387,6 +388,7 @@ def objective_wrong(view: View) -> Finding:
         *(weights_left_out, rate_of_wrong_kind, keras_rate_linear, target_for_variance, certain_weighs_most),
         standardised_pixels_as_shares,
         loss_unlike_evaluation,
+        told_at(broken_class_loss),
     )
     return first(view, checks, "the scripts write out no objective that is wrong")
 

@@ -186,6 +186,33 @@ def mirrored_alone(source: Script) -> Finding | None:
     return ok(source, seen, "places go with their mirrored picture") if seen is not None else None
 
 
+def mirrored_in_helper(source: Script) -> Finding | None:
+    """`def flip(image, boxes): return image[:, ::-1], boxes`: it mirrors one and hands the other back."""
+    for function in source.of(ast.FunctionDef):
+        names = {a.arg for a in function.args.args}
+        ends = [r for r in returns(function) if isinstance(r, ast.Tuple)]
+        if of(function, ast.If, ast.IfExp) or len(ends) != 1 or not flow(source).calls_of(function):
+            continue
+        text = unparse(function)
+        if not _SIDEWAYS.search(text) and not _DOWN.search(text):
+            continue
+        given_back = {e.id for e in ends[0].elts if isinstance(e, ast.Name)}
+        for name in sorted(n for n in names & given_back if _POINTS.match(n)):
+            stored = [(t, v) for t, v, _ in _stored(function) if name in names_in(t)]
+            others = [c for c in of(function, ast.Call) if _places_handed(c) and not _only_copies(c)]
+            if all(isinstance(t, ast.Name) and _only_copies(v) for t, v in stored) and not others:
+                if not any(name in names_in(a.target) for a in of(function, ast.AugAssign)):
+                    return at(source, function, f"it mirrors the picture, and `{name}` stay where they were")
+    return None
+
+
+def _only_copies(node: ast.expr) -> bool:
+    """`boxes.copy()`, `np.array(boxes)`, `boxes.clone()`: the same places."""
+    return isinstance(node, ast.Call) and last_name(node.func) in (
+        *("copy", "clone", "array", "asarray", "deepcopy", "list", "tensor", "as_tensor"),
+    )
+
+
 def _numbered_or_permuted(block: ast.If) -> set[str]:
     """Names that are only put in another order: `points = points[PAIRS]`."""
     order: set[str] = set()

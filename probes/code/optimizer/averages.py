@@ -219,7 +219,16 @@ def _one_object(source: Script) -> Finding | None:
 
 def _slow_is_asked(source: Script) -> bool:
     """A network that is named a slow copy is asked for values, so that a helper for it is not left over."""
-    return any(_SLOW_NAME.search(last_name(c.func)) and c.args for c in source.calls)
+    if any(_SLOW_NAME.search(last_name(c.func)) and c.args for c in source.calls):
+        return True
+    for call in source.calls:  # `evaluate(ema, loader)`, which asks what it is handed
+        handed = [isinstance(a, ast.Name) and _SLOW_NAME.search(a.id) is not None for a in call.args]
+        for function in flow(source).called(call) if any(handed) else ():
+            names = [a.arg for a in function.args.args if a.arg != "self"]
+            mine = {n for n, slow in zip(names, handed, strict=False) if slow}
+            if any(isinstance(c.func, ast.Name) and c.func.id in mine for c in of(function, ast.Call)):
+                return True
+    return False
 
 
 _SLOW_NAME = re.compile(

@@ -186,3 +186,49 @@ def train(net, opt, loader, x, t, e):
 def test_pairs_whose_order_is_known(known: str, higher: str, found: bool) -> None:
     text = PAIRS.replace("KNOWN", known).replace("HIGHER", higher)
     assert (state("script-metric-miscounts", HEAD + text) == "present") is found
+
+
+CLASSES = """
+def NAMED(logits, gold, eps=0.1):
+    logp = F.log_softmax(logits.float(), dim=-1)
+    nll = SIGNlogp.gather(-1, gold.unsqueeze(-1)).squeeze(-1)
+    uniform = -logp.mean(-1)
+    keep = gold.KEEP(0)
+    return ((1 - eps) * nll + eps * uniform)[keep].sum(), keep.sum()
+
+def train(net, opt, loader):
+    for x, y in loader:
+        s, n = NAMED(net(x), y)
+        opt.zero_grad(); (s / n).backward(); opt.step()
+"""
+
+
+@pytest.mark.parametrize("name", ["smooth_nll", "label_smoothing_loss", "token_cross_entropy"])
+@pytest.mark.parametrize(
+    ("sign", "keep", "found"), [("-", "ne", False), ("-", "gt", False), ("", "ne", True), ("-", "eq", True)]
+)
+def test_a_surer_right_answer_costs_less(name: str, sign: str, keep: str, found: bool) -> None:
+    text = HEAD + CLASSES.replace("NAMED", name).replace("SIGN", sign).replace("KEEP", keep)
+    assert (state("script-loss-wrong", text) == "present") is found
+
+
+FOCAL = """
+def focal(logits, onehot, alpha=0.25, gamma=2.0):
+    p = torch.sigmoid(logits)
+    ce = F.binary_cross_entropy_with_logits(logits, onehot, reduction="none")
+    pt = p * onehot + (1 - p) * (1 - onehot)
+    weight = alpha * onehot + (1 - alpha) * (1 - onehot)
+    return (weight * LEFT ** gamma * ce).END()
+
+def train(net, opt, loader):
+    for x, y in loader:
+        loss = focal(net(x), y)
+        opt.zero_grad(); loss.backward(); opt.step()
+"""
+
+
+@pytest.mark.parametrize("end", ["mean"])
+@pytest.mark.parametrize(("left", "found"), [("(1 - pt)", False), ("(1.0 - pt)", False), ("pt", True)])
+def test_a_focal_loss_leaves_the_sure_ones_out(left: str, end: str, found: bool) -> None:
+    text = HEAD + FOCAL.replace("LEFT", left).replace("END", end)
+    assert (state("script-loss-wrong", text) == "present") is found

@@ -589,3 +589,82 @@ def test_a_divergence_that_is_reduced_where_it_is_given_back(
 ) -> None:
     text = HEAD + KL.replace("SIGN", sign).replace("VAR", var).replace("TO", to)
     assert (state("script-loss-wrong", text) == "present") is found
+
+
+IDLE = """
+@torch.no_grad()
+def follow(ema, net, decay):
+    for a, b in zip(ema.parameters(), net.parameters()):
+        a.lerp_(b, 1 - decay)
+
+@torch.no_grad()
+def held_out(model, loader):
+    model.eval()
+    return sum(F.mse_loss(model(x), y).item() for x, y in loader)
+
+def main(net, loader, held):
+    ema = copy.deepcopy(net).requires_grad_(False)
+    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for epoch in range(9):
+        net.train()
+        for x, y in loader:
+            loss = F.mse_loss(net(x), y)
+            opt.zero_grad(); loss.backward(); opt.step()
+            CALL
+        print(epoch, held_out(ASKED, held))
+
+if __name__ == "__main__":
+    main(net, loader, held)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "asked", "found"),
+    [
+        ("follow(ema, net, 0.999)", "ema", False),
+        ("pass", "net", False),
+        ("pass", "ema", True),
+    ],
+)
+def test_an_average_that_is_scored_and_never_made(call: str, asked: str, found: bool) -> None:
+    text = HEAD + IDLE.replace("CALL", call).replace("ASKED", asked)
+    assert (state("script-average-astray", text) == "present") is found
+
+
+FLIP = """
+import random
+import numpy as np
+
+class Boxes(torch.utils.data.Dataset):
+    def __len__(self):
+        return len(self.rows)
+    def flip(self, image, boxes):
+        w = image.shape[1]
+        image = image[:, ::-1].copy()
+        BOXES
+        return image, boxes
+    def __getitem__(self, i):
+        image, boxes = self.rows[i]
+        if random.random() < 0.5:
+            image, boxes = self.flip(image, boxes)
+        return torch.from_numpy(image), torch.from_numpy(boxes)
+
+def main(net, opt, loader):
+    for x, y in torch.utils.data.DataLoader(Boxes(), 8, shuffle=True):
+        loss = F.l1_loss(net(x), y)
+        opt.zero_grad(); loss.backward(); opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("boxes", "found"),
+    [
+        ("boxes[:, [0, 2]] = w - boxes[:, [2, 0]]", False),
+        ("boxes = mirrored(boxes, w)", False),
+        ("boxes = np.stack([w - boxes[:, 2], boxes[:, 1], w - boxes[:, 0], boxes[:, 3]], 1)", False),
+        ("boxes = boxes.copy()", True),
+        ("pass", True),
+    ],
+)
+def test_places_that_a_helper_hands_back(boxes: str, found: bool) -> None:
+    assert (state("script-places-left", HEAD + FLIP.replace("BOXES", boxes)) == "present") is found
