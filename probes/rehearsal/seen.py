@@ -8,6 +8,7 @@ nothing of that code.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
@@ -41,6 +42,15 @@ def seen(
         return False
     asked = tuple(names)
     return all(_goes_into(source, node, asked) for source, node in found)
+
+
+def dealt_alike(mine: Script, theirs: Script) -> bool:
+    """Whether as many loaders of both programs mix their samples anew in each round.
+
+    Rows of a part that is drawn by chance come in no order that would show it.
+    """
+    both = [Counter(str(one.shuffles) for one in rehearsed(source).loaders) for source in (mine, theirs)]
+    return both[0].total() != both[1].total() or both[0] == both[1]
 
 
 def counted(mine: Script, theirs: Script, places: Iterable[tuple[Place | None, Place | None]]) -> bool:

@@ -4,9 +4,10 @@ from .counts import class_counts
 from .derived import device_count
 from .names import canonical_key, is_harmless, last_part, make_table, parts_of, table
 from .resolve import candidates, resolve
-from .values import number, precision_word, same
+from .values import NO_LAYER_IS_MEANT, number, precision_word, same
 
 __all__ = [
+    "NO_LAYER_IS_MEANT",
     "candidates",
     "canonical_key",
     "class_counts",

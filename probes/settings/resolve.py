@@ -10,7 +10,7 @@ from ...engine.model import Scalar
 from ..run import Configured, Event, Setting
 from .derived import derive
 from .names import canonical_key, last_part, parts_of, table
-from .values import Unusable, Value, normal, number
+from .values import NO_LAYER_IS_MEANT, Unusable, Value, normal, number
 
 
 def candidates(settings: Iterable[Setting]) -> dict[str, list[Configured]]:
@@ -51,7 +51,18 @@ def candidates(settings: Iterable[Setting]) -> dict[str, list[Configured]]:
         rank = (-setting.trust, setting.file.count("/"), len(parts_of(setting.key)), at, -order)
         configured = Configured(key, value, setting.key, setting.file, setting.line, setting.trust)
         found[key].append((rank, configured))
-    return {key: [c for _, c in sorted(rows, key=lambda r: r[0])] for key, rows in found.items()}
+    ordered = {key: [c for _, c in sorted(rows, key=lambda r: r[0])] for key, rows in found.items()}
+    if "dropout" in ordered:
+        ordered["dropout"] = _strongest_first(ordered["dropout"])
+    return ordered
+
+
+def _strongest_first(rows: list[Configured]) -> list[Configured]:
+    """Of the layers that drop values in one script the one that drops next to all is what counts."""
+    trusted = [c for c in rows if c.trust == rows[0].trust and c.file == rows[0].file]
+    strongest = max(trusted, key=lambda c: number(c.value) or 0.0)
+    share = number(strongest.value) or 0.0
+    return [strongest, *(c for c in rows if c is not strongest)] if share > NO_LAYER_IS_MEANT else rows
 
 
 _RECOMMENDERS = re.compile(r"(?i)(?:sparse_)?adam|sgd|adagrad|rmsprop")  # what RecBole's `learner` may be

@@ -9,6 +9,8 @@ from ...engine.model import Scalar
 from .names import Spec, parts_of
 
 Value = Scalar | tuple[Scalar, ...]
+# a share that no layer is meant to drop: GoogLeNet drops 0.7 beside its main way, others 0.8 before a head
+NO_LAYER_IS_MEANT = 0.85
 _NONE_WORDS = frozenset({"none", "null", "nil", "~", ""})
 _TRUE = frozenset({"true", "yes", "on", "1", "t", "y", "enable", "enabled"})
 _FALSE = frozenset({"false", "no", "off", "0", "f", "n", "disable", "disabled", "none", "null"})

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from ...rehearsal.compare import alike, apart
-from ...rehearsal.seen import counted, gone_through, seen
+from ...rehearsal.seen import counted, dealt_alike, gone_through, seen
 from ...script_diff.edit import Edit
 from ...script_diff.vocabulary import word_set
 from ...scripts.syntax import Script
@@ -72,6 +72,8 @@ def alike_in_effect(kind: str, edits: Sequence[Edit], mine: Script, theirs: Scri
     if asked is None or any(_FORMAT.search(w) for e in edits for w in e.gone | e.new):
         return False
     if {"rows", "figures"}.intersection(asked) and not _DEEPER.isdisjoint(apart(mine, theirs)):
+        return False
+    if kind == "shuffling" and not dealt_alike(mine, theirs):
         return False
     if not alike(mine, theirs).issuperset(asked) or not gone_through(mine, theirs):
         return False

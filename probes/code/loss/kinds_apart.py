@@ -16,10 +16,11 @@ from ...scripts.flow import answers_first, flow
 from ...scripts.minimised import handed, loss_objects, losses
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from ..shared.nodes import is_false, is_true
+from ..shared.nodes import factors, is_false, is_true, signed_terms
 from ..tensorflow.keras import Compiled, compiled
-from .cuts import of_model
+from .cuts import MADE_ANEW, of_model
 from .output_kind import width
+from .shapes import kept_targets
 
 _OF_NUMBERS = re.compile(
     r"^(?:mse|mae|rmse|msle|mape|mean_?squared_?(?:logarithmic_?)?error|mean_?absolute_?(?:percentage_?)?error|huber(?:loss)?"
@@ -113,14 +114,52 @@ def numbers_for_classes(source: Script) -> Finding | None:
 
 
 def noise_for_classes(source: Script) -> Finding | None:
-    """`F.cross_entropy(model(noisy, t), noise)` after `noise = torch.randn(...)`: no classes in it."""
+    """`F.cross_entropy(model(noisy, t), noise)` after `noise = torch.randn(...)`: no classes in it.
+
+    Nor in the targets of a data set that are made as `f(x) + 0.1 * torch.randn(n)`.
+    """
     for call, kind in losses(source):
         target = argument(call, "target", position=1) if re.match("cross_?entropy", kind) else None
-        made = flow(source).values(target, 3) if target is not None else []
+        if target is None:
+            continue
+        made = flow(source).values(target, 3)
         drawn = [v for v in made if isinstance(v, ast.Call) and last_name(v.func) in ("randn", "randn_like")]
         if drawn and len(drawn) == len(made):
             return at(source, call, "a loss for classes is given noise to fit, which takes a squared error")
+        kept = kept_targets(source) if _of_a_loader(source, target) else []
+        if kept and all(_is_noisy(source, k) for k in kept):
+            return at(source, call, "a loss for classes is given numbers with noise, which no classes are")
     return None
+
+
+def _of_a_loader(source: Script, node: ast.expr) -> bool:
+    """`yb` of `for xb, yb in loader`, whose data set the script makes itself."""
+    return isinstance(node, ast.Name) and any(
+        node.id in {n.id for n in of(loop.target, ast.Name)}
+        for loop in source.loops_around(node)
+        if isinstance(loop, ast.For)
+    )
+
+
+_NOISE = re.compile(r"^(?:randn(?:_like)?|normal|standard_normal)$")
+
+
+def _is_noisy(source: Script, node: ast.expr) -> bool:
+    """`f(x) + 0.1 * torch.randn(n)`: numbers with noise added, whatever their form."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        same = node.func.attr in ("float", "to", "unsqueeze", "view", "reshape", "astype", "double")
+        if not same and not (node.func.attr in MADE_ANEW and node.args):
+            return False
+        node = node.func.value if same else node.args[0]
+    if isinstance(node, ast.Name):
+        given = flow(source).whole_given(node)
+        return given is not None and not isinstance(given, ast.Name) and _is_noisy(source, given)
+    return isinstance(node, ast.BinOp) and any(
+        isinstance(f, ast.Call) and _NOISE.match(last_name(f.func))
+        for _, term in signed_terms(node, 1)
+        if term is not node
+        for f in factors(term)
+    )
 
 
 _OPEN_ENDS = ("linear", "relu", "elu", "softplus")

@@ -69,10 +69,11 @@ def _turned_at_backward(source: Script) -> ast.expr | None:
     for one in rounds(source):
         function = source.function_around(one.backward)
         mine = [(c, o) for c, o in taken if source.function_around(c) is function]
-        if not one.steps or len({c for c, _ in mine}) != 1 or not mine:
+        named = function.name if function is not None else ""
+        stepped = one.steps or named == "closure"  # which an optimizer is handed that steps elsewhere
+        if not stepped or len({c for c, _ in mine}) != 1 or not mine:
             continue
         owner = source.class_around(one.backward)
-        named = function.name if function is not None else ""
         if _CLIMBS.search(named + (owner.name if owner is not None else "")):
             continue
         for call, objective in mine:
@@ -84,9 +85,11 @@ def _turned_at_backward(source: Script) -> ast.expr | None:
                 return minus
             minus = _minus_first(objective)
             if minus is not None and re.search(r"(?:^|_)loss(?:es)?$", last_name(minus.operand)):
-                if not any(
-                    _is_minus(v) for v in flow(source).values(minus.operand, 2) if v is not minus.operand
-                ):
+                made = [v for v in flow(source).values(minus.operand, 2) if v is not minus.operand]
+                if any(_grows(v) for v in made):
+                    continue
+                twice = [v for v in made if _is_minus(v)]
+                if not twice or all(is_negative(v) and _grows(v.operand) for v in made):
                     return minus
             found = signs(source, objective)
             if found and all(s.turned % 2 for s in found) and found[0].where is not None:
@@ -94,6 +97,13 @@ def _turned_at_backward(source: Script) -> ast.expr | None:
                 if source.function_around(where) is function and not _CLIMBS.search(source.line(where)):
                     return where
     return None
+
+
+def _grows(node: ast.expr) -> bool:
+    """`mll(output, y)`: what is to grow, so that a loss has a minus before it, and one alone."""
+    return isinstance(node, ast.Call) and bool(
+        re.search(r"(?i)(?:^|_)(?:mll|elbo|log_?prob|log_?lik\w*)$", last_name(node.func))
+    )
 
 
 _RESULT = re.compile(r"(?i)out|result|pred|^res$|^o$")

@@ -67,6 +67,7 @@ from .meant_cuts import (
 from .policy import ratio_cut_off
 from .quiet_runs import output_always_cut, trained_without_gradients
 from .taken_uncut import taken_uncut
+from .term_cut import term_cut_off
 
 
 @probe()
@@ -79,6 +80,7 @@ def gradient_path_cut(view: View) -> Finding:
     """
     checks = either(
         _path_cut,
+        term_cut_off,
         loss_beside_tape,
         output_taken_for_loss,
         array_under_tape,
@@ -206,12 +208,32 @@ def _cut_at_the_end(source: Script, one: Round) -> ast.AST | None:
                 inside = inside.args[0]  # of a gradient scaler
             if inside is not None and not on_purpose(unparse(inside).replace("loss", "")):
                 return end
-            if isinstance(end, ast.Call) and (end in standard or _is_loss(end)) and end.args:
+            if isinstance(end, ast.UnaryOp):
+                end = end.operand  # a likelihood that is maximised
+            known = isinstance(end, ast.Call) and (end in standard or _is_loss(end))
+            if (
+                isinstance(end, ast.Call)
+                and end.args
+                and (known or _told(objective, function or source.tree))
+            ):
                 output = _same_values(end.args[0])
                 if (block := _made_without_gradient(source, mine, output, function)) is not None:
                     if not any(_has_gradient(mine, a) for a in end.args[1:]):
                         return block
     return None
+
+
+def _told(objective: ast.expr, function: ast.AST) -> bool:
+    """`loss.requires_grad_(True)`, `loss.requires_grad = True` of what gradients are taken of."""
+    name = unparse(objective)
+    return any(
+        unparse(c.func) == f"{name}.requires_grad_" for c in of(function, ast.Call) if isinstance(c, ast.Call)
+    ) or any(
+        unparse(t) == f"{name}.requires_grad"
+        for n in of(function, ast.Assign)
+        if isinstance(n, ast.Assign)
+        for t in n.targets
+    )
 
 
 def _same_values(node: ast.expr) -> ast.expr:

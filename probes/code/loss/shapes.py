@@ -74,12 +74,12 @@ def _flat(source: Script, target: ast.expr) -> bool | None:
     """Whether targets are (batch,), as far as it can be told."""
     if _RESHAPES.search(unparse(target)):
         return False
-    kept = _kept_targets(source) or [target]
+    kept = kept_targets(source) or [target]
     found = {_one_by_one(source, k) for k in kept}
     return found.pop() if len(found) == 1 else None
 
 
-def _kept_targets(source: Script) -> list[ast.expr]:
+def kept_targets(source: Script) -> list[ast.expr]:
     """What targets are taken from, item by item: the last of what `__getitem__` gives, of a TensorDataset."""
     found: list[ast.expr] = []
     for node in source.of(ast.FunctionDef):

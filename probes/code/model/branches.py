@@ -110,22 +110,29 @@ def twins(source: Script) -> Iterator[tuple[ast.ClassDef, str, str]]:
             if isinstance(n.func, ast.Attribute) and unparse(n.func.value) == "self"
         )
         for left, made in layers.items():
-            alike = re.sub(r"\d+$", "", left)
             for twin, other in layers.items():
                 same = unparse(made) == unparse(other) and not NO_WEIGHTS.match(last_name(made.func))
-                same = same and (re.sub(r"\d+$", "", twin) == alike or _same_again(owner, twin))
+                same = same and (_named_alike(left, twin) or _same_again(owner, twin))
                 if twin != left and same and called[twin] > 1 and not called[left]:
                     if not is_read(source, owner, left):
                         yield owner, left, twin
 
 
+def _named_alike(one: str, other: str) -> bool:
+    """`conv1` and `conv2`, `fc_h` and `fc_c`, `key_proj` and `value_proj`: one number or word differs."""
+    if re.sub(r"\d+$", "", one) == re.sub(r"\d+$", "", other):
+        return True
+    pairs = list(zip(one.split("_"), other.split("_"), strict=False))
+    same_length = one.count("_") == other.count("_") > 0
+    return same_length and sum(a != b for a, b in pairs) == 1
+
+
 def _same_again(owner: ast.ClassDef, name: str) -> bool:
-    """`return self.mean(h), self.mean(h)`: a layer works the same out twice in one statement."""
-    for node in of(owner, ast.Assign, ast.Return):
-        calls = [unparse(c) for c in of(node, ast.Call) if unparse(c.func) == f"self.{name}"]
-        if len(calls) > len(set(calls)):
-            return True
-    return False
+    """One statement calls a layer twice: `self.mean(h), self.mean(h)`, `self.w(query) + self.w(keys)`."""
+    return any(
+        sum(unparse(c.func) == f"self.{name}" for c in of(node, ast.Call)) > 1
+        for node in of(owner, ast.Assign, ast.Return)
+    )
 
 
 # ------------------------------------------------------------------------------------------ the same twice

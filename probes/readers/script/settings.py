@@ -27,6 +27,7 @@ from .calls import (
     nth_given,
 )
 from .cast import cast_parameters
+from .shares import STRONG, largest_share, nearly_all
 from .syntax import frameworks
 from .values import Value, Values, declared
 
@@ -35,9 +36,6 @@ DEFAULT = 35  # a default of the command line may have been overridden
 _WITH_DROPOUT = {"transformerencoderlayer", "transformerdecoderlayer", "transformer"}
 # of what comes first
 _DROPPED_BY_CALL = ("F.dropout", "nn.functional.dropout", "torch.nn.functional.dropout")
-_STRONG = 0.65  # a share of dropout that few mean; that of one layer is no setting of the model below it
-# shares that models drop, by the words of their configurations: resid_pdrop, seq_classif_dropout
-_DROPS = re.compile(r"(?:\w+_)?(?:p?drop|dropout)(?:_prob|_rate|_p)?")
 # the function and the class of one loss
 _FUNCTIONAL = {
     "cross_entropy": "crossentropyloss",
@@ -257,8 +255,8 @@ class Extractor(Values):
             if isinstance(share, ast.Constant) and isinstance(share.value, float) and share.value >= 1:
                 yield from self._one(call, "weight_decay", share)
         elif lower in ("lstm", "gru", "simplernn", "from_pretrained") or lower.endswith("config"):
-            least = 0.0 if lower.endswith("config") else _STRONG
-            yield from self._one(call, "dropout", _largest_share(call, least))
+            least = 0.0 if lower.endswith("config") else STRONG
+            yield from self._one(call, "dropout", largest_share(call, least))
         elif lower.startswith(("batchnorm", "syncbatchnorm")):
             yield self._set("normalization_layer", "batch_norm", call)
             yield from self._keywords(call, "batchnorm")
@@ -293,6 +291,8 @@ class Extractor(Values):
                         isinstance(one.value, (int, float)) and one.trust != DEFAULT
                     ):  # of a class that others are made of with values of their own
                         yield one
+        else:
+            yield from self._one(call, "dropout", nearly_all(call))
 
     def _dropped(self, call: ast.Call) -> Iterator[Setting]:
         """The share to drop; MindSpore's `nn.Dropout` (not that of `mint`) takes the share to keep first."""
@@ -585,10 +585,3 @@ def _imports_own_files(tree: ast.Module) -> bool:
 
 def _is_parameters(node: ast.expr) -> bool:
     return not isinstance(node, ast.Constant)
-
-
-def _largest_share(call: ast.Call, least: float) -> ast.expr | None:
-    """The largest of the shares above `least` that a configuration drops: `seq_classif_dropout=0.8`."""
-    parts = [k.value for k in call.keywords if _DROPS.fullmatch(k.arg or "")]
-    shares = [(p.value, p) for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, float)]
-    return max((s for s in shares if s[0] > least), key=lambda s: s[0], default=(0.0, None))[1]

@@ -233,15 +233,17 @@ def _of_known(machine: Machine, data: Data, places: Any) -> Any:
 
 @dataclass(eq=False)
 class Sampler(Thing):
-    """What draws places of a data set: of all (`whole`), or of `places` alone."""
+    """What draws places of a data set: of all (`whole`), or of `places` alone, in their order or not."""
 
     places: Any = None
     whole: bool = False
+    shuffles: bool | None = None
 
 
 @function("RandomSampler", "SequentialSampler", "WeightedRandomSampler", "DistributedSampler", of=_DATA)
 def _whole_sampler(call: Call) -> Any:
-    return Sampler(whole=True)
+    shuffles = {"RandomSampler": True, "SequentialSampler": False}.get(call.callee.name.split(".")[-1])
+    return Sampler(whole=True, shuffles=shuffles)
 
 
 @function("SubsetRandomSampler", of=_DATA)
@@ -252,7 +254,11 @@ def _sampler_of_places(call: Call) -> Any:
 @function("BatchSampler", of=_DATA)
 def _sampler_of_batches(call: Call) -> Any:
     of = call.given[0] if call.given else call.named.get("sampler")
-    return Sampler(places=of.places, whole=of.whole) if isinstance(of, Sampler) else Sampler()
+    return (
+        Sampler(places=of.places, whole=of.whole, shuffles=of.shuffles)
+        if isinstance(of, Sampler)
+        else Sampler()
+    )
 
 
 @method(Sampler, "*")
@@ -271,7 +277,7 @@ def _loader(call: Call) -> Any:
     sampler = settings.get("batch_sampler") if sampler is None else sampler
     vague = False
     if sampler is not None:
-        shuffles = None
+        shuffles = sampler.shuffles if isinstance(sampler, Sampler) else None
         places = _places(sampler.places) if isinstance(sampler, Sampler) else np.zeros(0, dtype=int)
         vague = not (isinstance(sampler, Sampler) and sampler.whole) and not len(places)
         data = Data(places, 0, call.node, data, "Subset") if len(places) else data

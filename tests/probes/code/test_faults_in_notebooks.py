@@ -1,0 +1,296 @@
+"""Slips that were written into published notebooks and not seen there, each beside its right neighbours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.probes._pairs import evidence, present
+from tests.probes._scripts import state
+from traindoctor.engine.model import State
+
+TWO_HEADS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+from own import Pairs, Net
+
+train = DataLoader(Pairs("train.npz"), batch_size=64, shuffle=True)
+model = Net()
+opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+loss_fn = nn.BCELoss()
+share = 0.3
+for epoch in range(10):
+    for x, y in train:
+        opt.zero_grad()
+        out = model(x)
+        first = loss_fn(out["a"], y[:, :3])
+        second = loss_fn(out["b"], y[:, 3:])
+        LOSS
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "told"),
+    [
+        ("loss = first + second.item()", "present"),
+        ("loss = first + 0.5 * second.item()", "present"),
+        ("loss = first + share * float(second)", "present"),
+        ("total = second.detach() + first; loss = total", "present"),
+        ("loss = first; loss += second.item()", "present"),
+        ("loss = first + second", "absent"),
+        ("loss = first + second / second.item()", "absent"),
+        ("loss = first + first.item() * second", "absent"),
+        ("loss = first + second.item() - second.item() + second", "absent"),
+        ("w = first.detach() / second.detach(); loss = first + w * second", "absent"),
+        ("loss = first + (first.item() / second.item()) * second", "absent"),
+    ],
+)
+def test_a_term_that_is_a_number(loss: str, told: str) -> None:
+    assert state("script-gradient-path-cut", TWO_HEADS.replace("LOSS", loss)) == told
+
+
+FITTED = """
+import gpytorch
+import torch
+from own import Exact
+
+x = torch.linspace(0, 1, 100)
+y = torch.sin(6 * x) + 0.2 * torch.randn(100)
+likelihood = gpytorch.likelihoods.GaussianLikelihood()
+model = Exact(x, y, likelihood)
+mll = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
+opt = torch.optim.Adam(model.parameters(), lr=0.1)
+for _ in range(50):
+    opt.zero_grad()
+BODY
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            "with torch.no_grad():\n    out = model(x)\nloss = -mll(out, y)\nloss.requires_grad_(True)",
+            "present",
+        ),
+        (
+            "with torch.no_grad():\n    out = model(x)\nloss = -mll(out, y)\nloss.requires_grad = True",
+            "present",
+        ),
+        ("out = model(x)\nloss = -mll(out, y)\nloss.requires_grad_(True)", "absent"),
+        ("with torch.no_grad():\n    out = model(x)\nout = model(x)\nloss = -mll(out, y)", "absent"),
+    ],
+)
+def test_a_loss_that_is_told_to_take_gradients(body: str, told: str) -> None:
+    lines = "".join(f"    {line}\n" for line in [*body.split("\n"), "loss.backward()"])
+    found = state("script-gradient-path-cut", FITTED.replace("BODY\n", lines))
+    assert (found == "present") == (told == "present")
+
+
+@pytest.mark.parametrize(
+    ("taken", "told"),
+    [
+        ("loss = -mll(out, y)\n    (-loss).backward()", True),
+        ("loss = -mll(out, y)\n    loss.backward()", False),
+        ("loss = mll(out, y)\n    (-loss).backward()", False),
+    ],
+)
+def test_the_sign_of_a_likelihood(taken: str, told: bool) -> None:
+    text = FITTED.replace("BODY\n", f"    out = model(x)\n    {taken}\n")
+    assert (state("script-loss-negated", text) == "present") == told
+
+
+CLOSURE = """
+import torch
+from own import Base
+
+
+class Model(Base):
+    def closure(self, points):
+        self.losses(points)
+        total_loss = 0
+        for name, loss in self.loss_values.items():
+            total_loss += self.weights[name] * loss
+        self.optimizer.zero_grad()
+        TAKEN.backward()
+        return total_loss
+"""
+
+
+@pytest.mark.parametrize(("taken", "told"), [("(-total_loss)", True), ("total_loss", False)])
+def test_the_sign_in_a_closure(taken: str, told: bool) -> None:
+    assert (state("script-loss-negated", CLOSURE.replace("TAKEN", taken)) == "present") == told
+
+
+ATTENTION = """
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.Wa = nn.Linear(size, size)
+        self.Ua = nn.Linear(size, size)
+        self.fc_h = nn.Linear(2 * size, size)
+        self.fc_c = nn.Linear(2 * size, size)
+        self.Va = nn.Linear(size, 1)
+
+    def forward(self, query, keys, h, c):
+        h = torch.tanh(self.fc_h(torch.cat([h[-2], h[-1]], 1)))
+        c = torch.tanh(self.fc_c(torch.cat([c[-2], c[-1]], 1)))
+        return self.Va(torch.tanh(self.Wa(query) + self.Ua(keys))), h, c
+
+
+model = Attention(32)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("self.Ua(keys)", "self.Wa(keys)", "present"),
+        ("self.fc_c(torch", "self.fc_h(torch", "present"),
+        ("", "", "absent"),
+    ],
+)
+def test_the_other_of_two_layers(old: str, new: str, told: str) -> None:
+    assert state("script-wiring-wrong", ATTENTION.replace(old, new, 1)) == told
+
+
+NUMBERS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from own import Curve
+
+
+def f(x):
+    return torch.sin(x[:, 0]) - x[:, 1]
+
+
+x = torch.randn(1000, 2)
+y = MADE
+loader = DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)
+model = Curve(2)
+opt = torch.optim.Adam(model.parameters(), lr=5e-3)
+loss_fn = nn.CrossEntropyLoss()
+for epoch in range(100):
+    for xb, yb in loader:
+        loss = loss_fn(model(xb), yb)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("f(x) + 0.3 * torch.randn(1000)", True),
+        ("(f(x) + torch.randn_like(f(x)) * 0.3).unsqueeze(1)", True),
+        ("(f(x) + 0.3 * torch.randn(1000) > 0).long()", False),
+        ("torch.randint(0, 3, (1000,))", False),
+        ("torch.bucketize(f(x) + torch.randn(1000), torch.tensor([-1.0, 1.0]))", False),
+    ],
+)
+def test_classes_of_numbers_with_noise(made: str, told: bool) -> None:
+    assert (state("script-class-loss-on-numbers", NUMBERS.replace("MADE", made)) == "present") == told
+
+
+DEALT = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, RandomSampler, SequentialSampler, random_split
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+
+class Lines(Dataset):
+    def __init__(self, lines, tokenizer):
+        made = [tokenizer(line, padding="max_length", return_tensors="pt") for line in lines]
+        self.rows = [one.input_ids[0] for one in made]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return self.rows[i], self.rows[i]
+
+
+tokenizer = AutoTokenizer.from_pretrained("gpt2")
+data = Lines(open("lines.txt").read().split("\\n"), tokenizer)
+train, val = random_split(data, [900, 100])
+loader = DataLoader(train, DEALT, batch_size=16)
+held = DataLoader(val, sampler=SequentialSampler(val), batch_size=16)
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+opt = torch.optim.AdamW(model.parameters(), lr=5e-5)
+for epoch in range(3):
+    model.train()
+    for step, batch in enumerate(loader):
+        loss = model(batch[0], labels=batch[1])[0]
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    model.eval()
+    total = 0.0
+    for batch in held:
+        with torch.no_grad():
+            total += model(batch[0], labels=batch[1])[0].item()
+    print(epoch, total / len(held))
+"""
+MIXED = DEALT.replace("DEALT", "sampler=RandomSampler(train)")
+
+
+def test_a_part_drawn_once_and_gone_through_in_one_order(tmp_path: Path) -> None:
+    mine = DEALT.replace("DEALT", "sampler=SequentialSampler(train)")
+    assert "edit-shuffling" in present(tmp_path, mine, MIXED)
+
+
+def test_a_sampler_in_place_of_a_flag(tmp_path: Path) -> None:
+    assert "edit-shuffling" not in present(tmp_path, DEALT.replace("DEALT", "shuffle=True"), MIXED)
+
+
+DROPPING = """
+import torch
+from torch import nn
+from own import TabModel, loader
+
+model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Dropout(FIRST), nn.Linear(64, 64), nn.ReLU(),
+                      nn.Dropout(0.2), nn.Linear(64, 2))
+opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+for epoch in range(5):
+    for x, y in loader:
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (DROPPING.replace("FIRST", "0.95"), True),
+        (DROPPING.replace("FIRST", "0.7"), False),  # as GoogLeNet beside its main way
+        (
+            DROPPING.replace("FIRST", "0.2").replace(
+                "model = nn", "model = TabModel(20, dropout=0.95)\nold = nn"
+            ),
+            True,
+        ),
+        (
+            DROPPING.replace("FIRST", "0.2").replace(
+                "model = nn", "model = TabModel(20, dropout=0.5)\nold = nn"
+            ),
+            False,
+        ),
+    ],
+)
+def test_one_layer_that_drops_next_to_all(tmp_path: Path, text: str, told: bool) -> None:
+    found = evidence(tmp_path, text, DROPPING.replace("FIRST", "0.2"))
+    assert (found["regularization-large"].state is State.PRESENT) == told
