@@ -36,6 +36,26 @@ def from_infinity(source: Script, best: str) -> bool:
     return False
 
 
+_MAY_BE_NEGATIVE = re.compile(
+    r"(?i)loss|nll|energy|reward|return|elbo|cost|log|obj|err|diff|delta|ll\b|lik|score|fit|val|metric|dist|gap"
+)
+
+
+def nothing_below(source: Script, test: ast.Compare, new: ast.expr, best: ast.expr) -> bool:
+    """`best = 0.0`, then `if figures["LAS"] < best`: of what is no loss and no score of any sign."""
+    key = new.slice if isinstance(new, ast.Subscript) else new
+    if _MAY_BE_NEGATIVE.search(unparse(key)) or isinstance(new, (ast.Constant, ast.Call)):
+        return False
+    starts = [
+        held
+        for node in source.of(ast.Assign)
+        for target in node.targets
+        for one, held in paired(target, node.value)
+        if unparse(one) == unparse(best) and node.lineno < test.lineno and not source.loops_around(node)
+    ]
+    return bool(starts) and all(isinstance(h, ast.Constant) and h.value == 0 for h in starts)
+
+
 _INFINITY = re.compile(r"(?:\w+\.)?(?:inf|Inf|Infinity)|float\(['\"]\+?inf\w*['\"]\)")
 _HARMS = re.compile(r"(?i)attack|poison|adversar|perturb|evasion|backdoor|trojan|worst")
 

@@ -23,7 +23,7 @@ from ..tensorflow.slips import watched_metric_unknown
 from ..trainers.configured import best_in_configuration
 from ..trainers.fastai_learner import keeps_the_worst, loads_another_file
 from ..trainers.trainer_settings import best_by_default, best_not_loaded
-from .asked_way import by_mode, from_infinity, harms
+from .asked_way import by_mode, from_infinity, harms, nothing_below
 from .best_in_files import figure_replaced, other_file_scored
 from .best_kept import (
     best_read_in_vain,
@@ -192,6 +192,9 @@ def _comparison_reversed(source: Script) -> Finding | None:
             higher = handed.pop() if len(handed) == 1 else None
         if _SCORED.search(unparse(new)) and (told := _END.search(unparse(best))) is not None:
             higher = told[1] in ("max", "highest")  # `score <= min_score`: which way is said by the other
+        if higher is None and not up and nothing_below(source, test, new, best):
+            told = f"`{unparse(best)}` begins at 0, and `{unparse(new)}` is kept only where it is below"
+            return at(source, node, told)
         if higher is None or _negated(source, new) or (higher and _is_error(source, new)):
             continue
         if higher and _NO_WAY.search(unparse(new)) and not up and from_infinity(source, unparse(best)):

@@ -36,7 +36,7 @@ def _over_batch(source: Script) -> Finding | None:
         words = any(w in text for w in ("out", "logit", "pred", "score", "model("))
         if _filled_by_part(source, scores) or _drawn(source, call):
             continue  # a map that is put together of patches: its classes come first
-        if not words and not (isinstance(scores, ast.Call) and scores in set(model_calls(source))):
+        if not words and not _of_model(source, scores):
             continue
         seen = seen or call
         single = re.search(r"segment|mask", " ".join(unparse(p) for p in _statement(source, call)))
@@ -54,6 +54,18 @@ def _over_batch(source: Script) -> Finding | None:
             if not _of_one(source, scores) and not _classes_first(source, scores):
                 return at(source, call, "the class is looked for along the batch, not along the classes")
     return ok(source, seen, "the class is looked for along the classes") if seen is not None else None
+
+
+def _of_model(source: Script, scores: ast.expr) -> bool:
+    """A call of the model, or chances that are made of what it gave: `chances = torch.exp(net(x))`."""
+    asked = set(model_calls(source))
+    ends = [scores, *flow(source).values(scores, 4)] if isinstance(scores, ast.Name) else [scores]
+    whole = all(isinstance(e, (ast.Name, ast.Call)) for e in ends)
+    made = [last_name(e.func) for e in ends if isinstance(e, ast.Call) and e not in asked]
+    inner = [a for e in ends if isinstance(e, ast.Call) and e not in asked for a in e.args[:1]]
+    ends += [v for a in inner for v in (a, *flow(source).values(a, 2))]
+    plain = set(made) <= {"exp", "softmax", "sigmoid"}
+    return whole and plain and any(e in asked for e in ends)
 
 
 _DRAWINGS = frozenset(

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import last_name
@@ -126,7 +127,8 @@ _JOINED = ("cat", "concatenate", "concat", "stack", "vstack", "hstack", "mean", 
 def never_begun_anew(source: Script) -> Finding | None:
     """`total = 0` before the epochs, `total += ...` in each batch, `total / len(loader)` in each epoch.
 
-    Also the count that a sum is divided by. A sum and a count that both go on are a running mean.
+    Also the count that a sum is divided by, and a sum of losses that is only shown in each epoch. A sum and a
+    count that both go on are a running mean.
     """
     for loop in _loops(source):
         inner = [s for s in _once(loop.body) if isinstance(s, (ast.For, ast.AsyncFor))]
@@ -153,7 +155,33 @@ def never_begun_anew(source: Script) -> Finding | None:
                         starts[name],
                         f"`{name}` goes on from epoch to epoch, and a quotient of each epoch is taken of it",
                     )
+            if _shown_alone(source, loop, name, min(ends)):
+                told = f"`{name}` goes on from epoch to epoch, and is shown as the loss of each one"
+                return at(source, starts[name], told)
     return None
+
+
+def _shown_alone(source: Script, loop: ast.For | ast.AsyncFor, name: str, line: int) -> bool:
+    """In each epoch a sum of losses is printed or logged as it stands, and nothing else is done with it."""
+    if (
+        not re.search(r"(?i)^(?!.*cum).*loss", name)
+        or "epoch" not in unparse(loop.target) + unparse(loop.iter).lower()
+    ):
+        return False
+    if not any(takes_gradients(source, s) for s in loop.body if isinstance(s, (ast.For, ast.AsyncFor))):
+        return False
+    reads = [n for n in of(loop, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    after = [n for n in reads if n.lineno > line]
+    return after == reads and bool(after) and all(_only_shown(source, loop, n) for n in reads)
+
+
+def _only_shown(source: Script, loop: ast.AST, name: ast.Name) -> bool:
+    """It is handed to what prints or logs as it is, or put into a text: `"%.3f" % total_loss`."""
+    around = list(takewhile(lambda p: p is not loop, source.above(name)))
+    worked = (ast.Compare, ast.Assign, ast.AugAssign, ast.Return)
+    return any(isinstance(p, ast.Call) and _SHOWS.match(last_name(p.func)) for p in around) and not any(
+        isinstance(p, worked) or (isinstance(p, ast.BinOp) and not isinstance(p.op, ast.Mod)) for p in around
+    )
 
 
 def goes_on_to_held_out(source: Script) -> Finding | None:

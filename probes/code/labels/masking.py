@@ -124,6 +124,10 @@ def _padding(source: Script) -> Finding | None:
     for call, value in padded_labels(source):
         seen = seen or call
         number = 0 if value is None else literal(source, value)
+        if number is None and value is not None and _PADS_BY_NAME.search(unparse(value)):
+            if not ignored - {USUAL} and _class_loss(source) and not _LOSS_MASKED.search(source.code):
+                where = f"labels are padded with {unparse(value)}, and the loss leaves out nothing of it"
+                return None if written_over(source, call, {USUAL}) else at(source, call, where)
         if not isinstance(number, (int, float)) or written_over(source, call, ignored or {USUAL}):
             continue
         if ignored and number not in ignored:
@@ -135,6 +139,14 @@ def _padding(source: Script) -> Finding | None:
     return (
         ok(source, seen, "what labels are padded with is left out of the loss") if seen is not None else None
     )
+
+
+# an entry of a table of classes, which are numbered from zero: `tag2idx["<pad>"]`
+_PADS_BY_NAME = re.compile(r"(?i)\w*(?:idx|id|ix|index|vocab|map)\w*\[[^\]]*pad[^\]]*\]$")
+_LOSS_MASKED = re.compile(
+    r"(?i)reduction=['\"]none|loss\w*\s*\*|\*\s*\w*loss|loss\w*\[|masked_select|pack_padded|active_"
+    r"|(?:loss\w*|criterion|entropy)\([^\n]*\[[^\n]*mask"
+)
 
 
 def _tokens_for_labels(source: Script) -> Finding | None:

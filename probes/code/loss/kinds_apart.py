@@ -18,7 +18,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.nodes import factors, is_false, is_true, signed_terms
 from ..tensorflow.keras import Compiled, compiled
-from .cuts import MADE_ANEW, of_model
+from .cuts import MADE_ANEW, of_model, runs_model
 from .output_kind import width
 from .shapes import kept_targets
 
@@ -126,10 +126,32 @@ def noise_for_classes(source: Script) -> Finding | None:
         drawn = [v for v in made if isinstance(v, ast.Call) and last_name(v.func) in ("randn", "randn_like")]
         if drawn and len(drawn) == len(made):
             return at(source, call, "a loss for classes is given noise to fit, which takes a squared error")
+        if _is_input(source, call, target):
+            return at(
+                source, call, "a loss for classes is given the inputs to fit, which takes a squared error"
+            )
         kept = kept_targets(source) if _of_a_loader(source, target) else []
         if kept and all(_is_noisy(source, k) for k in kept):
             return at(source, call, "a loss for classes is given numbers with noise, which no classes are")
     return None
+
+
+_TOKENS = re.compile(r"(?i)embed|token|vocab|one_?hot|char|(?<![a-z])codes?\b|long\(|int64")
+
+
+def _is_input(source: Script, call: ast.Call, target: ast.expr) -> bool:
+    """`loss_fn(model(x), x)` of a program without tokens: what the model got is to come out again."""
+    output = argument(call, "input", position=0)
+    if not isinstance(target, ast.Name) or output is None or _TOKENS.search(source.code):
+        return False
+    ends = [output, *(flow(source).values(output, 2) if isinstance(output, ast.Name) else [])]
+    return any(
+        isinstance(e, ast.Call)
+        and [unparse(a) for a in e.args] == [target.id]
+        and not e.keywords
+        and (runs_model(flow(source), e) or last_name(e.func) in ("model", "net", "autoencoder", "ae", "vae"))
+        for e in ends
+    )
 
 
 def _of_a_loader(source: Script, node: ast.expr) -> bool:

@@ -354,8 +354,8 @@ def loss_arguments_swapped(view: View) -> Finding:
     return first(view, checks, "the scripts call no function whose arguments are easily swapped")
 
 
-_ANSWERS = re.compile(r"^(?:labels?|targets?|y|y_true|gt)$")
-_SCORES = re.compile(r"^(?:logits?|preds?|outputs?|scores?|y_pred|y_hat|out)$")
+_ANSWERS = re.compile(r"^(?:(?:batch_|train_|b_)?(?:labels?|targets?)|y|y_true|gt|y_batch|batch_y)$")
+_SCORES = re.compile(r"^(?:(?:batch_|train_|b_)?(?:logits?|preds?|outputs?)|scores?|y_pred|y_hat|out)$")
 
 
 def _swapped(source: Script) -> Finding | None:

@@ -175,7 +175,8 @@ def _plain(source: Script) -> Finding | None:
             drawn = last_name(made.func) in _DRAWN and not _FIXED.search(name)
             if not unparse(made.func).startswith("torch.") or last_name(made.func) == "Parameter":
                 continue
-            if (gradient or (drawn and _added(function, name))) and not _leaves(source, owner, name):
+            used = _added(function, name) or _put_before(owner, name)
+            if (gradient or (drawn and used)) and not _leaves(source, owner, name):
                 return at(source, made, f"{name} is a plain tensor, no parameter: no optimizer gets it")
     return ok(source, seen, "what should train is registered") if seen is not None else None
 
@@ -241,6 +242,19 @@ def _added(function: Function, name: str) -> bool:
                 if unparse(inner) == f"self.{name}" and not isinstance(other, ast.Constant):
                     return True
     return False
+
+
+_TOKEN = re.compile(
+    r"(?i)(?:^|_)(?:cls|root|mask|class|query|queries|prompt|token|pos|latents?)(?:_|$)|embed"
+)
+
+
+def _put_before(owner: ast.ClassDef, name: str) -> bool:
+    """`self.root_embedding.expand(n, 1, d)`: one vector for all samples, joined to what they hold."""
+    return _TOKEN.search(name) is not None and any(
+        unparse(c.func) in (f"self.{name}.expand", f"self.{name}.repeat", f"self.{name}.expand_as")
+        for c in of(owner, ast.Call)
+    )
 
 
 def _leaves(source: Script, owner: ast.ClassDef, name: str) -> bool:

@@ -25,6 +25,7 @@ from .attention import (
 from .cut_heads import head_cut
 from .cut_stacks import stack_cut
 from .heads import heads_misplaced
+from .wiring import held
 
 _RECTIFIERS = ("ReLU", "relu", "relu_", "ReLU6", "relu6", "LeakyReLU", "leaky_relu", "softplus", "Softplus")
 _HARD = ("ReLU", "relu", "relu_", "ReLU6", "relu6")
@@ -266,16 +267,23 @@ def softmax_axis(view: View) -> Finding:
 def _axis(source: Script) -> Finding | None:
     seen = None
     for function in source.passes:
-        if source.parents.get(function) not in source.modules:
+        owner = source.parents.get(function)
+        if owner not in source.modules or not isinstance(owner, ast.ClassDef):
             continue
+        layers = dict(held(owner))
         for node in of(function, ast.Call):
-            if last_name(node.func) not in ("softmax", "log_softmax"):
+            made = layers.get(unparse(node.func).removeprefix("self."))
+            if made is not None and last_name(made.func) in ("Softmax", "LogSoftmax"):
+                axis = whole_number(argument(made, "dim", "axis", position=0))
+            elif last_name(node.func) in ("softmax", "log_softmax"):
+                axis = _axis_of(node)
+            else:
                 continue
-            axis = _axis_of(node)
             if axis is None:
                 continue
             seen = seen or node
-            if axis == 0 and _takes_batches(source) and not _is_own(node) and not _flattens(function):
+            rows = _takes_batches(source) or _joins_features(function)
+            if axis == 0 and rows and not _is_own(node) and not _flattens(function):
                 return at(source, node, "this softmax runs over the batch: samples compete with one another")
             scores = axis == -2 and _weighs_values(function, node)
             if axis == -2 and scores and not _competes(source, function):
@@ -350,6 +358,15 @@ def _competes(source: Script, function: Function) -> bool:
 
 def _axis_of(call: ast.Call) -> int | None:
     return whole_number(argument(call, "dim", "axis", position=0 if _is_method(call) else 1))
+
+
+def _joins_features(function: Function) -> bool:
+    """`torch.cat((x, hidden), 1)`: samples come first, and what they are made of next."""
+    return any(
+        whole_number(argument(c, "dim", "axis", position=1)) == 1
+        for c in of(function, ast.Call)
+        if last_name(c.func) in ("cat", "concat", "concatenate")
+    )
 
 
 def _takes_batches(source: Script) -> bool:

@@ -114,14 +114,16 @@ def norm_is_identity(view: View) -> Finding:
     return first(view, _identity, "the scripts name no layer a norm")
 
 
+_NAMED = re.compile(
+    r"(?:n|ln|bn|norm|layer_?norm|rms_?norm)\d*(?:_\w+)?$|(?:attn|attention|mlp|ff|ffn|input|final|out)_norm\d*$",
+    re.IGNORECASE,
+)
+
+
 def _identity(source: Script) -> Finding | None:
     seen = None
     for owner in source.modules:
-        named = [
-            (n, c)
-            for n, c in held(owner)
-            if re.match(r"(?:n|ln|bn|norm|layer_?norm|rms_?norm)\d*(?:_\w+)?$", n, re.I)
-        ]
+        named = [(n, c) for n, c in held(owner) if _NAMED.match(n)]
         if not named:
             continue
         seen = seen or named[0][1]

@@ -165,10 +165,13 @@ def _step_missing(source: Script) -> Finding | None:
         return ok(source, applied[0], "the optimizer steps")
     signs = ("-=", "sub_(", "add_(", "add(", "- ")
     by_hand = re.search(r"\.grad\b", source.text) is not None and any(w in source.text for w in signs)
+    measures = {source.owner(c) for c in source.named("compute", "reset")}  # what is updated and read
     others = [
         c
         for c in source.named("step", "update")
-        if isinstance(c.func, ast.Attribute) and not _MOVES_NO_WEIGHT.search(source.owner(c).lower())
+        if isinstance(c.func, ast.Attribute)
+        and not _MOVES_NO_WEIGHT.search(source.owner(c).lower())
+        and source.owner(c) not in measures
     ]
     by_hand = by_hand or bool(source.named("assign", "assign_sub", "assign_add", "set_data"))
     by_hand = by_hand or any(map(_updates_by_function, source.of(ast.Assign)))
