@@ -43,6 +43,9 @@ _MAY_BE_NEGATIVE = re.compile(
 
 def nothing_below(source: Script, test: ast.Compare, new: ast.expr, best: ast.expr) -> bool:
     """`best = 0.0`, then `if figures["LAS"] < best`: of what is no loss and no score of any sign."""
+    around = source.parents.get(test)
+    if isinstance(around, ast.BoolOp) and isinstance(around.op, ast.Or):
+        return False  # the first one is kept for another reason
     key = new.slice if isinstance(new, ast.Subscript) else new
     if _MAY_BE_NEGATIVE.search(unparse(key)) or isinstance(new, (ast.Constant, ast.Call)):
         return False

@@ -56,9 +56,12 @@ def _over_batch(source: Script) -> Finding | None:
     return ok(source, seen, "the class is looked for along the classes") if seen is not None else None
 
 
+_ASKS = re.compile(r"(?:self\.)?(?:model|net|network)\.forward")
+
+
 def _of_model(source: Script, scores: ast.expr) -> bool:
     """A call of the model, or chances that are made of what it gave: `chances = torch.exp(net(x))`."""
-    asked = set(model_calls(source))
+    asked = {c for c in source.calls if _ASKS.fullmatch(unparse(c.func))} | set(model_calls(source))
     ends = [scores, *flow(source).values(scores, 4)] if isinstance(scores, ast.Name) else [scores]
     whole = all(isinstance(e, (ast.Name, ast.Call)) for e in ends)
     made = [last_name(e.func) for e in ends if isinstance(e, ast.Call) and e not in asked]

@@ -144,7 +144,7 @@ def _is_input(source: Script, call: ast.Call, target: ast.expr) -> bool:
     output = argument(call, "input", position=0)
     if not isinstance(target, ast.Name) or output is None or _TOKENS.search(source.code):
         return False
-    ends = [output, *(flow(source).values(output, 2) if isinstance(output, ast.Name) else [])]
+    ends = [output, flow(source).whole_given(output)]
     return any(
         isinstance(e, ast.Call)
         and [unparse(a) for a in e.args] == [target.id]

@@ -294,3 +294,237 @@ for epoch in range(5):
 def test_one_layer_that_drops_next_to_all(tmp_path: Path, text: str, told: bool) -> None:
     found = evidence(tmp_path, text, DROPPING.replace("FIRST", "0.2"))
     assert (found["regularization-large"].state is State.PRESENT) == told
+
+
+EPOCHS = """
+import torch
+from torch import nn
+from own import Net, loader, check
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+criterion = nn.CrossEntropyLoss()
+BEFORE
+for epoch in range(20):
+    model.train()
+    INSIDE
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total_loss += loss.item()
+    AFTER
+"""
+
+
+def epochs(before: str, inside: str, after: str) -> str:
+    return EPOCHS.replace("BEFORE", before).replace("INSIDE", inside).replace("AFTER", after)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (epochs("total_loss = 0", "pass", 'print(f"{epoch}: {total_loss:.2f}")'), True),
+        (epochs("total_loss = 0.0", "pass", 'print("epoch %d loss %.2f" % (epoch, total_loss))'), True),
+        (epochs("total_loss = 0", "total_loss = 0", 'print(f"{epoch}: {total_loss:.2f}")'), False),
+        (epochs("total_loss = 0", "pass", "print(total_loss / (epoch + 1))"), False),
+        (epochs("total_loss = 0", "pass", "print(total_loss); total_loss = 0"), False),
+        (epochs("total_loss = seen = 0", "seen += 1", "print(total_loss - seen)"), False),
+        (epochs("total_loss = 0", "pass", "pass") + "print(total_loss)\n", False),
+    ],
+)
+def test_a_sum_of_losses_that_goes_on(text: str, told: bool) -> None:
+    assert (state("script-metric-miscounts", text) == "present") == told
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        ('figures = check(model)\n    if figures["LAS"] < best:', True),
+        ('figures = check(model)\n    if figures["LAS"] > best:', False),
+        ('figures = check(model)\n    if figures["nll"] < best:', False),
+        ("drift = check(model)\n    if drift < best or epoch == 0:", False),
+    ],
+)
+def test_nothing_is_below_the_first_best(after: str, told: bool) -> None:
+    kept = f"{after}\n        best = 1\n        torch.save(model.state_dict(), 'best.pt')"
+    key = after.split("if ")[1].split(" ")[0]
+    text = epochs("best = 0.0\ntotal_loss = 0", "pass", kept.replace("best = 1", f"best = {key}"))
+    assert (state("script-best-chosen-wrongly", text) == "present") == told
+
+
+NORMED = """
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.attn_norm = NORM
+        self.qkv = nn.Linear(width, 3 * width)
+        self.mlp_norm = NORM
+        self.up = nn.Linear(width, width)
+
+    def forward(self, x):
+        q, k, v = self.qkv(self.attn_norm(x)).chunk(3, -1)
+        x = x + nn.functional.scaled_dot_product_attention(q, k, v)
+        return x + self.up(self.mlp_norm(x))
+"""
+
+
+@pytest.mark.parametrize(("norm", "told"), [("nn.Identity()", "present"), ("nn.LayerNorm(width)", "absent")])
+def test_norms_by_what_they_stand_before(norm: str, told: str) -> None:
+    assert state("script-norm-is-identity", NORMED.replace("NORM", norm)) == told
+
+
+CHARS = """
+import torch
+from torch import nn
+
+
+class Chars(nn.Module):
+    def __init__(self, size, hidden, classes):
+        super().__init__()
+        self.i2h = nn.Linear(size + hidden, hidden)
+        self.i2o = nn.Linear(size + hidden, classes)
+        self.softmax = nn.LogSoftmax(dim=AXIS)
+
+    def forward(self, x, hidden):
+        joined = torch.cat((x, hidden), 1)
+        return self.softmax(self.i2o(joined)), self.i2h(joined)
+"""
+
+
+@pytest.mark.parametrize(("axis", "told"), [("0", "present"), ("1", "absent"), ("-1", "absent")])
+def test_the_axis_of_a_softmax_that_is_a_layer(axis: str, told: str) -> None:
+    assert state("script-softmax-axis", CHARS.replace("AXIS", axis)) == told
+
+
+TAGGED = """
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader
+from own import Tagger, sentences, word2idx, tag2idx
+
+PAD = "<PAD>"
+
+
+def collate(batch):
+    words, tags = zip(*batch)
+    words = pad_sequence(words, batch_first=True, padding_value=word2idx[PAD])
+    tags = pad_sequence(tags, batch_first=True, padding_value=tag2idx[PAD])
+    return words, tags
+
+
+loader = DataLoader(sentences, batch_size=32, shuffle=True, collate_fn=collate)
+model = Tagger(len(word2idx), len(tag2idx))
+criterion = nn.CrossEntropyLoss(IGNORED)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for epoch in range(5):
+    for words, tags in loader:
+        optimizer.zero_grad()
+        scores = model(words)
+        loss = criterion(scores.flatten(0, 1), tags.flatten())
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("ignored", "told"),
+    [
+        ("", True),
+        ("ignore_index=-100", True),
+        ("ignore_index=tag2idx[PAD]", False),
+        ("reduction='none'", False),
+    ],
+)
+def test_tags_padded_by_a_table(ignored: str, told: bool) -> None:
+    found = state("script-label-padding-counts", TAGGED.replace("IGNORED", ignored))
+    assert (found == "present") == told
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [("batch_label", "logit", True), ("logit", "batch_label", False), ("outputs", "targets", False)],
+)
+def test_answers_by_longer_names(first: str, second: str, told: bool) -> None:
+    text = f"""
+from torch.nn import functional as F
+from own import model, loader
+for x, {second if told is False else first} in loader:
+    {first if told is False else second} = model(x)
+    loss = F.binary_cross_entropy_with_logits({first}, {second})
+    loss.backward()
+"""
+    assert (state("script-loss-arguments-swapped", text) == "present") == told
+
+
+REBUILT = """
+import torch
+from torch import nn
+from own import AutoEncoder, loader
+
+model = AutoEncoder()
+loss_fn = nn.LOSS()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for epoch in range(50):
+    for (x,) in loader:
+        optimizer.zero_grad()
+        x_hat = model(x)
+        loss = loss_fn(x_hat, x)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "told"), [("CrossEntropyLoss", True), ("MSELoss", False), ("BCELoss", False)]
+)
+def test_inputs_for_classes(loss: str, told: bool) -> None:
+    assert (state("script-class-loss-on-numbers", REBUILT.replace("LOSS", loss)) == "present") == told
+
+
+def test_a_measure_that_is_updated_is_no_step() -> None:
+    text = epochs("from own import parity\ntotal_loss = 0", "parity.reset()", "print(parity.compute())")
+    text = text.replace("        optimizer.step()\n", "        parity.update(model(x), y)\n")
+    assert state("script-step-missing", text) == "present"
+    assert (
+        state("script-step-missing", text.replace("parity.update", "optimizer.step(); parity.update"))
+        == "absent"
+    )
+
+
+CHANCES = """
+import torch
+from own import Net, loader
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters())
+
+
+def run(loader, train):
+    found = []
+    for x, y in loader:
+        outputs = model.forward(x)
+        loss = torch.nn.functional.nll_loss(outputs, y)
+        if train:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        chances = torch.exp(outputs)
+        found.append((chances.max(dim=AXIS)[1] == y).float().mean())
+    return sum(found) / len(found)
+
+
+for epoch in range(5):
+    print(run(loader, True))
+"""
+
+
+@pytest.mark.parametrize(("axis", "told"), [("0", True), ("1", False)])
+def test_the_axis_of_chances_by_another_name(axis: str, told: bool) -> None:
+    assert (state("script-metric-wrong", CHANCES.replace("AXIS", axis)) == "present") == told
