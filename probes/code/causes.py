@@ -61,6 +61,7 @@ from .model.branches import (
     branch_unjoined,
     kept_mask_unread,
     mask_unread,
+    memory_unread,
     overwritten_unread,
     twin_called_twice,
 )
@@ -122,6 +123,7 @@ def branch_lost(view: View) -> Finding:
 
 _BRANCHES = (
     overwritten_unread,
+    memory_unread,
     twin_called_twice,
     added_to_itself,
     branch_unjoined,

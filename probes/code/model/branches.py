@@ -13,7 +13,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
-from ..shared.nodes import is_false
+from ..shared.nodes import is_false, raises
 from .joins import functional
 from .reused import NO_WEIGHTS
 from .wiring import held, is_made, is_read
@@ -29,6 +29,34 @@ def methods_of_modules(source: Script) -> Iterator[tuple[ast.ClassDef, Function]
         for function in owner.body:
             if isinstance(function, ast.FunctionDef) and not _HOOKS.match(function.name):
                 yield owner, function
+
+
+# ----------------------------------------------------------------------------------- handed in, not read
+
+# what a decoder gets of another sequence
+_OTHER_SEQUENCE = re.compile(
+    r"(?i)^(?:memory|context|ctx|enc(?:oder)?_?(?:out|outs|output|outputs|states?|hidden(?:_states)?))$"
+)
+
+_ATTENDS = re.compile(r"(?i)^self\..*(?:att|cross)")
+
+
+def memory_unread(source: Script) -> Finding | None:
+    """A layer with two attentions is handed the other sequence and never reads it: both look at its own."""
+    passes = ((o, f) for o in source.classes.values() for f in o.body if isinstance(f, ast.FunctionDef))
+    for owner, function in passes:
+        if function.name not in ("forward", "call", "construct", "__call__") or raises(function):
+            continue
+        args = [*function.args.posonlyargs, *function.args.args]
+        plain = args[: len(args) - len(function.args.defaults)]
+        asked = {
+            unparse(c.func) for c in of(function, ast.Call) if re.search(r"(?i)att|cross", unparse(c.func))
+        }
+        whole = any(isinstance(n, ast.Name) and n.id in ("locals", "args", "kwargs") for n in walk(function))
+        for arg in plain if len(asked) > 1 and not whole else ():
+            if _OTHER_SEQUENCE.match(arg.arg) and arg.arg not in names_read(function):
+                return at(source, arg, f"{arg.arg} is handed to {owner.name} and never read")
+    return None
 
 
 # ------------------------------------------------------------------------------ overwritten, not looked at

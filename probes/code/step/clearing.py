@@ -29,7 +29,10 @@ def gradients_not_cleared(view: View) -> Finding:
     """
     return first(
         view,
-        either(_not_cleared, never_cleared, one_never_cleared, hook_clears_nothing, shows("stale")),
+        either(
+            *(_not_cleared, _closure_never_clears, never_cleared, one_never_cleared),
+            *(hook_clears_nothing, shows("stale")),
+        ),
         "no hand-written training step in the scripts",
     )
 
@@ -60,6 +63,27 @@ def _not_cleared(source: Script) -> Finding | None:
         if not inside and steps_inside and not in_helpers:
             return at(source, clears[0], _OUTSIDE)
     return ok(source, (clears or clears_by_hand)[0], "gradients are cleared in the training step")
+
+
+def _closure_never_clears(source: Script) -> Finding | None:
+    """`opt.step(closure)` of a function that takes gradients, and nothing in the program ever clears any.
+
+    LBFGS asks it several times for one step, so that what is cleared before the step is not enough.
+    """
+    by_name = {f.name: f for f in source.of(ast.FunctionDef)}
+    several = any(last_name(c.func) == "LBFGS" for c in source.optimizer_calls)
+    clears = [*source.named(*CLEARS), *_cleared_by_hand(source)]
+    for step in source.steps:
+        given = by_name.get(step.args[0].id) if step.args and isinstance(step.args[0], ast.Name) else None
+        taken = [c for c in source.backwards if given is not None and source.function_around(c) is given]
+        if given is None or not taken or not source.optimizer_calls:
+            continue
+        inside = [c for c in clears if any(n is c for n in walk(given))]
+        helped = any(isinstance(c.func, ast.Name) and c.func.id in by_name for c in of(given, ast.Call))
+        if not inside and not helped and (several or not clears):
+            return at(source, taken[0], "gradients pile up: nothing clears them where the closure takes them")
+        return ok(source, taken[0], "the closure clears the gradients that it takes")
+    return None
 
 
 _OUTSIDE = "gradients are cleared outside the loop that steps, so they pile up inside it"

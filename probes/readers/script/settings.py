@@ -27,7 +27,7 @@ from .calls import (
     nth_given,
 )
 from .cast import cast_parameters
-from .shares import STRONG, largest_share, nearly_all
+from .shares import STRONG, heavy_decay, largest_share, nearly_all
 from .syntax import frameworks
 from .values import Value, Values, declared
 
@@ -293,6 +293,7 @@ class Extractor(Values):
                         yield one
         else:
             yield from self._one(call, "dropout", nearly_all(call))
+            yield from self._one(call, "weight_decay", heavy_decay(call))
 
     def _dropped(self, call: ast.Call) -> Iterator[Setting]:
         """The share to drop; MindSpore's `nn.Dropout` (not that of `mint`) takes the share to keep first."""

@@ -1,4 +1,4 @@
-"""Shares of values that the models of scripts drop, by the words of calls."""
+"""How strongly the calls of scripts regularise: shares of values that are dropped, decay of weights."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ def largest_share(call: ast.Call, least: float) -> ast.expr | None:
 def nearly_all(call: ast.Call) -> ast.expr | None:
     """A share of next to all that a model of any library is told to drop: `TabModel(dropout=0.95)`."""
     return _largest([k for w in _WHOLE if (k := keyword(call, w)) is not None], NO_LAYER_IS_MEANT)
+
+
+def heavy_decay(call: ast.Call) -> ast.expr | None:
+    """A decay of one and more that anything is told: `TrainConfig(lr=1e-3, weight_decay=1.0)`."""
+    told = keyword(call, "weight_decay")
+    number = isinstance(told, ast.Constant) and isinstance(told.value, (int, float))
+    return told if number and not isinstance(told.value, bool) and told.value >= 1 else None
 
 
 def _largest(parts: list[ast.expr], least: float) -> ast.expr | None:

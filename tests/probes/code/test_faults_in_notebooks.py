@@ -528,3 +528,67 @@ for epoch in range(5):
 @pytest.mark.parametrize(("axis", "told"), [("0", True), ("1", False)])
 def test_the_axis_of_chances_by_another_name(axis: str, told: bool) -> None:
     assert (state("script-metric-wrong", CHANCES.replace("AXIS", axis)) == "present") == told
+
+
+CLOSING = """
+import torch
+from torch import nn
+from own import Net, loader
+
+model = Net()
+opt = torch.optim.LBFGS(model.parameters(), lr=0.1)
+for epoch in range(5):
+    for x, y in loader:
+        BEFORE
+
+        def closure():
+            INSIDE
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            return loss
+
+        opt.step(closure)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "told"),
+    [
+        ("pass", "opt.zero_grad()", False),
+        ("pass", "pass", True),
+        ("opt.zero_grad()", "pass", True),  # which LBFGS asks several times
+    ],
+)
+def test_a_closure_clears(before: str, inside: str, told: bool) -> None:
+    text = CLOSING.replace("BEFORE", before).replace("INSIDE", inside)
+    assert (state("script-gradients-not-cleared", text) == "present") == told
+    once = text.replace("LBFGS", "SGD")
+    assert (state("script-gradients-not-cleared", once) == "present") == (told and before == "pass")
+
+
+DECODER = """
+import torch
+from torch import nn
+
+
+class Decoder(nn.TransformerDecoderLayer):
+    def forward(self, tgt, ASKED, tgt_mask=None, memory_mask=None, tgt_padding=None, memory_padding=None):
+        inner = self.self_attn(tgt, tgt, tgt, attn_mask=tgt_mask)[0]
+        tgt = self.norm1(tgt + self.dropout1(inner))
+        inner, weights = self.multihead_attn(tgt, READ, READ, attn_mask=memory_mask)
+        return self.norm2(tgt + self.dropout2(inner))
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "read", "told"),
+    [
+        ("memory", "tgt", True),
+        ("enc_out", "tgt", True),
+        ("memory", "memory", False),
+        ("context=None", "tgt", False),  # a way to call it that all layers share
+    ],
+)
+def test_the_other_sequence_is_read(asked: str, read: str, told: bool) -> None:
+    text = DECODER.replace("ASKED", asked).replace("READ", read)
+    assert (state("script-branch-lost", text) == "present") == told
