@@ -193,8 +193,8 @@ def _comparison_reversed(source: Script) -> Finding | None:
         if _SCORED.search(unparse(new)) and (told := _END.search(unparse(best))) is not None:
             higher = told[1] in ("max", "highest")  # `score <= min_score`: which way is said by the other
         if higher is None and not up and nothing_below(source, test, new, best):
-            told = f"`{unparse(best)}` begins at 0, and `{unparse(new)}` is kept only where it is below"
-            return at(source, node, told)
+            why = f"`{unparse(best)}` begins at 0, and `{unparse(new)}` is kept only where it is below"
+            return at(source, node, why)
         if higher is None or _negated(source, new) or (higher and _is_error(source, new)):
             continue
         if higher and _NO_WAY.search(unparse(new)) and not up and from_infinity(source, unparse(best)):

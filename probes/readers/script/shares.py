@@ -28,8 +28,9 @@ def nearly_all(call: ast.Call) -> ast.expr | None:
 def heavy_decay(call: ast.Call) -> ast.expr | None:
     """A decay of one and more that anything is told: `TrainConfig(lr=1e-3, weight_decay=1.0)`."""
     told = keyword(call, "weight_decay")
-    number = isinstance(told, ast.Constant) and isinstance(told.value, (int, float))
-    return told if number and not isinstance(told.value, bool) and told.value >= 1 else None
+    if not isinstance(told, ast.Constant) or not isinstance(told.value, (int, float)):
+        return None
+    return told if not isinstance(told.value, bool) and told.value >= 1 else None
 
 
 def _largest(parts: list[ast.expr], least: float) -> ast.expr | None:
