@@ -296,11 +296,16 @@ def _compiled(term: Term) -> Term:
     return _anew(term, "compile", [(names.get(e, e), p) for e, p in term.parts])
 
 
+_JOINS = {"logical_and": "&", "logical_or": "|", "logical_xor": "^"}
+
+
 def _compare(term: Term) -> Term:
-    """`x.gt(0)` is `x > 0`."""
+    """`x.gt(0)` is `x > 0`; of masks `logical_and(x, y)` is `x & y`."""
     if [e for e, _ in term.parts] != ["#0", "#1"]:
         return term
     left, right = (p for _, p in term.parts)
+    if term.label in _JOINS:
+        return Term("operation", _JOINS[term.label], (("left", left), ("right", right)), term.node)
     label = {"gt": ">", "ge": ">=", "lt": ">", "le": ">=", "eq": "==", "ne": "!="}[term.label]
     if term.label in ("lt", "le"):
         left, right = right, left
@@ -495,7 +500,7 @@ _FORMS = {
     **dict.fromkeys(("normal_", "uniform_", "zero_", "fill_"), _filled),
     **dict.fromkeys(("autocast", "GradScaler"), _mixed),
     **dict.fromkeys(("SGD", "Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Adagrad"), _groups),
-    **dict.fromkeys(("gt", "ge", "lt", "le", "eq", "ne"), _compare),
+    **dict.fromkeys(("gt", "ge", "lt", "le", "eq", "ne", *_JOINS), _compare),
     **dict.fromkeys(_WITHOUT, _pooled),
     **dict.fromkeys(("mean", "amax"), _over_axes),
     **dict.fromkeys(("copy_", "add_", "sub_"), _towards),

@@ -31,6 +31,9 @@ def equal_ways(edits: Sequence[Edit]) -> list[Edit]:
         *_augmented_when_read(edits),
         *_ordered_before(edits),
         *_last_axis(edits),
+        *_untaped(edits),
+        *_unpacked(edits),
+        *_activated_apart(edits),
     ]
 
 
@@ -267,4 +270,59 @@ def _augmented_when_read(edits: Sequence[Edit]) -> list[Edit]:
             ]
             if moved:
                 return [told, *moved]
+    return []
+
+
+def _untaped(edits: Sequence[Edit]) -> list[Edit]:
+    """`fake = g(z).detach()` -> `with torch.no_grad(): fake = g(z)`, or back, of one statement."""
+    found: list[Edit] = []
+    for block in edits:
+        whole = block.new if block.kind == "added" else block.gone if block.kind == "removed" else frozenset()
+        if not whole or not whole <= _UNTAPED:
+            continue
+        for cut in edits:
+            one, other = (cut.gone, cut.new) if block.kind == "added" else (cut.new, cut.gone)
+            code = cut.mine_code if block.kind == "added" else cut.theirs_code
+            alone = all(w.removesuffix("()") in code for w in block.within)
+            if one == {"detach()"} and not other and alone and close_by(block, cut, 2):
+                found += [block, cut]
+    return found
+
+
+_UNTAPED = frozenset({"no_grad()", "inference_mode()"})
+
+
+def _unpacked(edits: Sequence[Edit]) -> list[Edit]:
+    """`logits, labels = p` -> `logits, labels = p.predictions, p.label_ids`, or back."""
+    for whole, single in (("removed", "added"), ("added", "removed")):
+        for e in edits:
+            held = e.gone | e.new
+            if e.kind != whole or len(held) != 1:
+                continue
+            code = e.mine_code or e.theirs_code
+            names = [n.strip() for n in code.partition("=")[0].split(",")]
+            asked = zip(names, _FIELDS, strict=False)
+            parts = [
+                x
+                for name, field in asked
+                for x in edits
+                if x.kind == single and x.key == name and x.gone | x.new == held | {field}
+            ]
+            if len(parts) == len(names) == len(_FIELDS):
+                return [e, *parts]
+    return []
+
+
+_FIELDS = ("predictions", "label_ids")  # of what `compute_metrics` is handed (transformers' EvalPrediction)
+
+
+def _activated_apart(edits: Sequence[Edit]) -> list[Edit]:
+    """`Conv2D(n, 1, activation="softmax")(x)` -> `Softmax()(Conv2D(n, 1)(x))`, or back."""
+    for e in edits:
+        for one, other in both_ways(e):
+            names = [w.strip("'") for w in one if w.startswith("'") and f"{w[1:-1]}()" in other]
+            if names and any(w.endswith(".activation") for w in one):
+                same = [x for x in edits if (x.mine, x.theirs) == (e.mine, e.theirs)]
+                if all(x is e or x.within[:1] == (f"{names[0]}.#0",) for x in same):
+                    return same
     return []
