@@ -11,7 +11,7 @@ from ...readers._tree import unparse
 from ...readers.script import last_name
 from ...registry import Finding, View, absent, probe, unknown
 from ...scripts.syntax import Script
-from ..shared.checks import at, first
+from ..shared.checks import at, first, script_and_loss
 
 _MASK = re.compile(
     r"(?i)(?:^|[._])(?:\w*mask\w*|valid\w*|is_valid|weights?|keep|present|not_pad\w*|non_pad\w*)$"
@@ -20,12 +20,14 @@ _MASK = re.compile(
 _CAST = re.compile(r"\.(?:float|half|long|int|to|astype|type|type_as)\([^()]*\)$")
 
 
-@probe("train/loss")
+@probe()
 def masked_mean_meets_zero(view: View) -> Finding:
     """`(loss * mask).sum() / mask.sum()` without a floor, and the loss is NaN at single steps and recovers.
 
     The form alone is common and harmless: it is a fault where a batch without any valid element came by.
     """
+    if (lacks := script_and_loss(view.run)) is not None:
+        return unknown(lacks)
     seen = loss_not_finite_transient(view)
     if seen.state is not State.PRESENT:
         return absent(seen.why) if seen.state is State.ABSENT else unknown(seen.why)

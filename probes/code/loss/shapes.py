@@ -133,7 +133,7 @@ def _one_by_one(source: Script, node: ast.expr) -> bool | None:
                 return True if isinstance(node.slice.value, str) else None
         elif isinstance(node, (ast.Name, ast.Attribute)):
             if isinstance(node, ast.Name) and (appended := _appended(source, node)):
-                return all(_is_number(a) for a in appended) or None
+                return all(_is_number(a) and not _of_handed(source, a) for a in appended) or None
             given = flow(source).whole_given(node) or _of_own_function(source, node)
             if given is None:
                 return None
@@ -143,6 +143,15 @@ def _one_by_one(source: Script, node: ast.expr) -> bool | None:
         else:
             return None
     return None
+
+
+def _of_handed(source: Script, node: ast.expr) -> bool:
+    """`rows[i + n]` of what a function is handed: a number, or a row of a table."""
+    function = source.function_around(node)
+    base = node.value if isinstance(node, ast.Subscript) else None
+    if function is None or not isinstance(base, ast.Name):
+        return False
+    return base.id in {a.arg for a in (*function.args.posonlyargs, *function.args.args)}
 
 
 def _of_own_function(source: Script, node: ast.expr) -> ast.expr | None:
