@@ -150,7 +150,7 @@ views, 5 of 44 healthy runs alarmed (all by one check), two later ones 0.64 / 0.
 0.29 / 0.44 over 85, 5 of 10 alarmed (by two checks), six still later 0.53 / 0.61 over 530, 4 of 27 alarmed
 (by one check), six after these 0.63 / 0.74 over 451, 0 of 24 alarmed, six more 0.60 / 0.72 over 466,
 0 of 24 alarmed, the latest four 0.61 / 0.72 over 295, 4 of 16 alarmed (by one check; two of each of the last
-three sixes are in the holdout half now, the others in the dev half; faultlab/README.md has the tables).
+three sixes are in the holdout half now, the others in the dev half; faultlab/STUDIES.md has the tables).
 Right means the injected cause, or one that the label accepts in that
 view (`accept` in faultlab/cases.yaml, each with its reason): it names the same fault by its definition, or
 nothing in the view could tell the two apart.

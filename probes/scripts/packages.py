@@ -4,7 +4,7 @@ A training script that imports a library of its own project brings dozens of mod
 and tools of which it uses some. Which ones an option, a registry or a caller elsewhere picks cannot be told
 from the text, so what is found there is told to the reader and given no weight. Of 100 findings in 242
 published scripts of packages that no rule had been tried on, most of them false, 61 stood outside the script
-that was asked about, and 47 of these in programs of more than twenty files (faultlab/README.md).
+that was asked about, and 47 of these in programs of more than twenty files (faultlab/STUDIES.md).
 
 Likewise a file of a project that nobody starts, of functions and classes alone: what calls them may step the
 scheduler, hand over a trained part, derive from the class. Of 40 findings in 145 published scripts, before
