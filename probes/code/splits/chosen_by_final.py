@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ...readers._tree import of, unparse
@@ -97,6 +98,13 @@ def _values(source: Script, node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]
     return list(handed_back(source, node))
 
 
+# `mean, std = float(y.mean()), float(y.std())`: figures of one part and no parts
+_FIGURE = re.compile(
+    r"^(?:float|int|len|abs|round|item|str|min|max|sum|mean|std|var|median|sqrt|tensor|as_tensor|array|log|exp"
+    r"|quantile|percentile|Parameter|Variable|zeros|ones|full|rand\w*)$"
+)
+
+
 def _alike(source: Script, one: ast.expr, other: ast.expr) -> bool:
     """Both are made the same way: rows of one table, loaders of one kind."""
     one, other = (flow(source).whole_given(e) or e if isinstance(e, ast.Name) else e for e in (one, other))
@@ -105,7 +113,8 @@ def _alike(source: Script, one: ast.expr, other: ast.expr) -> bool:
     if isinstance(one, ast.Subscript) and isinstance(other, ast.Subscript):
         return unparse(one.value) == unparse(other.value)
     if isinstance(one, ast.Call) and isinstance(other, ast.Call):
-        return unparse(one.func) == unparse(other.func)
+        same = unparse(one.func) == unparse(other.func)
+        return same and not _FIGURE.match(last_name(one.func))
     return False
 
 

@@ -592,3 +592,40 @@ class Decoder(nn.TransformerDecoderLayer):
 def test_the_other_sequence_is_read(asked: str, read: str, told: bool) -> None:
     text = DECODER.replace("ASKED", asked).replace("READ", read)
     assert (state("script-branch-lost", text) == "present") == told
+
+
+FINAL = """
+import torch
+from own import Net, rows, targets, step, score
+
+train, val, test = rows[:800], rows[800:900], rows[900:]
+FIGURES
+model = Net()
+optimizer = torch.optim.Adam(model.parameters())
+best = float("inf")
+for epoch in range(30):
+    for x, y in train:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(x), (y - mean) / std)
+        loss.backward()
+        optimizer.step()
+    error = score(model, CHOSEN, std)
+    if error < best:
+        best = error
+        torch.save(model.state_dict(), "best.pt")
+model.load_state_dict(torch.load("best.pt"))
+print(score(model, test, std))
+"""
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        "mean, std = float(targets[:800].mean()), float(targets[:800].std())",
+        "mean, std = torch.tensor(targets[:800].mean()), torch.tensor(targets[:800].std())",
+    ],
+)
+@pytest.mark.parametrize(("chosen", "told"), [("val", False), ("test", True)])
+def test_figures_are_no_parts_that_nobody_scores(figures: str, chosen: str, told: bool) -> None:
+    text = FINAL.replace("FIGURES", figures).replace("CHOSEN", chosen)
+    assert (state("script-training-sees-evaluation", text) == "present") == told
