@@ -36,13 +36,19 @@ def part_never_read(source: Script) -> Finding | None:
             if len(known) < 2 or not (counts or len([k for k in on if _owner(items[k])]) + len(bars) > 1):
                 continue
             for key, value in items.items():
-                if key in keys or _named_elsewhere(source, kept, key):
+                if key in keys or _named_elsewhere(source, kept, key) or _handed(node, value):
                     continue
                 if (what := _missed(source, kept, value)) is not None:
                     return at(
                         source, node, f"`{name}` gives back other parts: {key!r}, {what}, is saved and left"
                     )
     return _left_in_place(source)
+
+
+def _handed(opened: ast.AST, value: ast.expr) -> bool:
+    """`state = load_checkpoint(path, model, optimizer)`: what is handed over is given back there."""
+    calls = of(opened, ast.Call)
+    return _owner(value) in {unparse(a) for c in calls for a in (*c.args, *(k.value for k in c.keywords))}
 
 
 def _saved(source: Script) -> Iterator[ast.Dict]:
@@ -116,7 +122,11 @@ def _is_count(source: Script, kept: ast.AST, value: ast.expr) -> bool:
     loops = [n for n in source.loops_around(kept) if isinstance(n, ast.For)]
     if any(isinstance(n.target, ast.Name) and n.target.id == text for n in loops):
         return True
-    raised = [n for n in source.of(ast.AugAssign) if unparse(n.target).split(".")[-1] == text.split(".")[-1]]
+    raised = [
+        n
+        for n in source.of(ast.AugAssign)
+        if isinstance(n.value, ast.Constant) and unparse(n.target).split(".")[-1] == text.split(".")[-1]
+    ]
     return bool(raised) and isinstance(value, (ast.Name, ast.Attribute))
 
 
@@ -152,13 +162,17 @@ def _missed(source: Script, kept: ast.Dict, value: ast.expr) -> str | None:
     return None
 
 
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
 def _is_bar(source: Script, value: ast.expr) -> bool:
     """Each new figure is compared with it, and takes its place: `if score > best: best = score`."""
     if not isinstance(value, (ast.Name, ast.Attribute)):
         return False
     name = last_name(value)
     for node in source.of(ast.If):
-        sides = [s for c in of(node.test, ast.Compare) for s in (c.left, *c.comparators)]
+        compared = [c for c in of(node.test, ast.Compare) if isinstance(c.ops[0], _ORDERS)]
+        sides = [s for c in compared for s in (c.left, *c.comparators)]
         if any(isinstance(s, (ast.Name, ast.Attribute)) and last_name(s) == name for s in sides):
             if any(last_name(t) == name for s in node.body for n in of(s, ast.Assign) for t in n.targets):
                 return True

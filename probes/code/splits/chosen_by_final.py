@@ -17,6 +17,7 @@ from ..shared.sides import words
 from .cuts_meet import handed_back
 
 _LAST = frozenset(("test", "testing", "te", "tst"))
+_LEARNS = frozenset(("train", "training", "tr", "trn", "fit"))
 _CHOOSES = frozenset(("val", "valid", "validation", "va", "vl", "dev", "devel"))
 
 
@@ -73,7 +74,7 @@ def _left(source: Script, part: ast.expr, scores: str, rounds: ast.AST) -> Itera
         for name, value in pairs[: names.index(unparse(part))]:
             # what is left stands ahead: a last part that nobody reads is another matter
             if (
-                set(words(name)) & _LAST
+                set(words(name)) & (_LAST | _LEARNS)
                 or name in inside | scored | {unparse(part)}
                 or not _alike(source, mine, value)
             ):

@@ -629,3 +629,46 @@ print(score(model, test, std))
 def test_figures_are_no_parts_that_nobody_scores(figures: str, chosen: str, told: bool) -> None:
     text = FINAL.replace("FIGURES", figures).replace("CHOSEN", chosen)
     assert (state("script-training-sees-evaluation", text) == "present") == told
+
+
+RESUMED = """
+import os
+import torch
+from own import Net, loader, score, load_checkpoint
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters())
+tuning = None
+if tuning is None:
+    tuning = {"rank": 8}
+first, best, total_loss = 0, 0.0, 0.0
+if os.path.exists("last.pt"):
+    OPENED
+    first, best = state["epoch"] + 1, state["best"]
+for epoch in range(first, 20):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total_loss += loss.item()
+    figure = score(model)
+    if figure > best:
+        best = figure
+    kept = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch, "best": best,
+            "tuning": tuning, "loss": total_loss}
+    torch.save(kept, "last.pt")
+"""
+PLAIN = 'state = torch.load("last.pt"); model.load_state_dict(state["model"])'
+
+
+@pytest.mark.parametrize(
+    ("opened", "told"),
+    [
+        (f'{PLAIN}; optimizer.load_state_dict(state["optimizer"])', False),  # settings and sums are left
+        ('state = load_checkpoint("last.pt", model, optimizer)', False),
+        (PLAIN, True),
+    ],
+)
+def test_parts_of_a_checkpoint_that_are_left(opened: str, told: bool) -> None:
+    assert (state("script-resume-incomplete", RESUMED.replace("OPENED", opened)) == "present") == told
