@@ -73,7 +73,10 @@ def _chosen_and_final(name: str, other: str) -> bool:
 
 
 def handed_back(source: Script, node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """`a, b = parts(x)`, `a, b = (tensor(p) for p in parts(x))`: each with its place in what comes back."""
+    """`a, b = parts(x)`, `a, b = (tensor(p) for p in parts(x))`: each with its place in what comes back.
+
+    Of a function that is called once: else each call gives back parts of something else.
+    """
     target, given = node.targets[0], node.value
     if not isinstance(target, ast.Tuple):
         return
@@ -85,6 +88,8 @@ def handed_back(source: Script, node: ast.Assign) -> Iterator[tuple[ast.expr, as
         return
     functions = flow(source).functions.get(last_name(given.func), [])
     ends = list(returns(functions[0])) if len(functions) == 1 else []
+    if len(functions) != 1 or len(flow(source).calls_of(functions[0])) != 1:
+        return
     if len(ends) == 1 and isinstance(ends[0], ast.Tuple) and len(ends[0].elts) == len(target.elts):
         yield from zip(target.elts, ends[0].elts, strict=True)
 

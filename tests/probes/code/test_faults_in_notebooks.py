@@ -672,3 +672,33 @@ PLAIN = 'state = torch.load("last.pt"); model.load_state_dict(state["model"])'
 )
 def test_parts_of_a_checkpoint_that_are_left(opened: str, told: bool) -> None:
     assert (state("script-resume-incomplete", RESUMED.replace("OPENED", opened)) == "present") == told
+
+
+PAIRED = """
+import torch
+from own import Net, series
+
+train_data, val_data, test_data = series[:800], series[800:900], series[900:]
+
+
+def pairs(data):
+    inputs = data[:-1]
+    answers = data[1:]
+    return inputs, answers
+
+
+X_train, y_train = pairs(train_data)
+X_val, y_val = pairs(val_data)
+X_test, y_test = pairs(test_data)
+model = Net()
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(30):
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(model(X_train), y_train).backward()
+    optimizer.step()
+    print(torch.nn.functional.mse_loss(model(X_val), y_val).item())
+"""
+
+
+def test_a_function_that_makes_pairs_of_each_part() -> None:
+    assert state("script-training-sees-evaluation", PAIRED) != "present"
