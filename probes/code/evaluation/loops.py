@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import all_arguments, argument, keyword, last_name
@@ -59,9 +60,16 @@ def _over_batch(source: Script) -> Finding | None:
 _ASKS = re.compile(r"(?:self\.)?(?:model|net|network)\.forward")
 
 
+@lru_cache(maxsize=16)
+def _asked(source: Script) -> frozenset[ast.Call]:
+    """The calls of models, also by way of `forward`."""
+    forwards = (c for c in source.named("forward") if _ASKS.fullmatch(unparse(c.func)))
+    return frozenset((*forwards, *model_calls(source)))
+
+
 def _of_model(source: Script, scores: ast.expr) -> bool:
     """A call of the model, or chances that are made of what it gave: `chances = torch.exp(net(x))`."""
-    asked = {c for c in source.calls if _ASKS.fullmatch(unparse(c.func))} | set(model_calls(source))
+    asked = _asked(source)
     ends = [scores, *flow(source).values(scores, 4)] if isinstance(scores, ast.Name) else [scores]
     whole = all(isinstance(e, (ast.Name, ast.Call)) for e in ends)
     made = [last_name(e.func) for e in ends if isinstance(e, ast.Call) and e not in asked]

@@ -226,14 +226,9 @@ def _cut_at_the_end(source: Script, one: Round) -> ast.AST | None:
 def _told(objective: ast.expr, function: ast.AST) -> bool:
     """`loss.requires_grad_(True)`, `loss.requires_grad = True` of what gradients are taken of."""
     name = unparse(objective)
-    return any(
-        unparse(c.func) == f"{name}.requires_grad_" for c in of(function, ast.Call) if isinstance(c, ast.Call)
-    ) or any(
-        unparse(t) == f"{name}.requires_grad"
-        for n in of(function, ast.Assign)
-        if isinstance(n, ast.Assign)
-        for t in n.targets
-    )
+    set_ = {unparse(t) for n in of(function, ast.Assign) for t in n.targets}
+    called = {unparse(c.func) for c in of(function, ast.Call)}
+    return f"{name}.requires_grad_" in called or f"{name}.requires_grad" in set_
 
 
 def _same_values(node: ast.expr) -> ast.expr:

@@ -119,14 +119,17 @@ def _of_one_side(target: ast.Tuple, call: ast.Call) -> list[tuple[str, ast.expr]
 
 def _handed_back(source: Script, target: ast.Tuple, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
     """`train, val = loaders()` of a function that makes both where it gives them back."""
+    for one, value in given_back(source, target, call):
+        if isinstance(value, ast.Call) and re.search(r"(?:Loader|Dataset|Subset)$", last_name(value.func)):
+            yield _name(one), value
+
+
+def given_back(source: Script, target: ast.Tuple, call: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """`a, b = parts(x)` of a function of the script with one end, a tuple: each target with its value."""
     functions = flow(source).functions.get(last_name(call.func), [])
     ends = returns(functions[0]) if len(functions) == 1 else ()
     if len(ends) == 1 and isinstance(ends[0], ast.Tuple) and len(ends[0].elts) == len(target.elts):
-        for one, value in zip(target.elts, ends[0].elts, strict=True):
-            if isinstance(value, ast.Call) and re.search(
-                r"(?:Loader|Dataset|Subset)$", last_name(value.func)
-            ):
-                yield _name(one), value
+        yield from zip(target.elts, ends[0].elts, strict=True)
 
 
 @lru_cache(maxsize=16)

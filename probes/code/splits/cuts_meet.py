@@ -10,13 +10,13 @@ from functools import lru_cache
 from ...readers._tree import unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...scripts.flow import flow, returns
+from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, extractor, ok
 from ..shared.nodes import assigned, is_negative
 from ..shared.roles import TARGET_WORDS
 from ..shared.row_sets import reaches_back, worked_out
-from ..shared.sides import development_names, side, words
+from ..shared.sides import development_names, given_back, side, words
 
 ROWS = 1000  # of the stand-in
 SHARE = 0.3  # of the held-out rows that training has as well; a window of context that reaches back is less
@@ -87,11 +87,8 @@ def handed_back(source: Script, node: ast.Assign) -> Iterator[tuple[ast.expr, as
     if not isinstance(given, ast.Call):
         return
     functions = flow(source).functions.get(last_name(given.func), [])
-    ends = list(returns(functions[0])) if len(functions) == 1 else []
-    if len(functions) != 1 or len(flow(source).calls_of(functions[0])) != 1:
-        return
-    if len(ends) == 1 and isinstance(ends[0], ast.Tuple) and len(ends[0].elts) == len(target.elts):
-        yield from zip(target.elts, ends[0].elts, strict=True)
+    if len(functions) == 1 and len(flow(source).calls_of(functions[0])) == 1:
+        yield from given_back(source, target, given)
 
 
 def _parts(source: Script) -> Iterator[tuple[str, ast.stmt, Function | None, _Picked | None]]:

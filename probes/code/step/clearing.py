@@ -78,7 +78,7 @@ def _closure_never_clears(source: Script) -> Finding | None:
         taken = [c for c in source.backwards if given is not None and source.function_around(c) is given]
         if given is None or not taken or not source.optimizer_calls:
             continue
-        inside = [c for c in clears if any(n is c for n in walk(given))]
+        inside = {*clears} & {*walk(given)}
         helped = any(isinstance(c.func, ast.Name) and c.func.id in by_name for c in of(given, ast.Call))
         if not inside and not helped and (several or not clears):
             return at(source, taken[0], "gradients pile up: nothing clears them where the closure takes them")
