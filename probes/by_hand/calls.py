@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, sizes
+from . import arrays, sizes, tf_functions
 from .arrays import KINDS, SAME, Tensor, of_arrays, plain, tensor
 from .draws import Source
 from .sizes import Unfit, checked
@@ -98,6 +98,8 @@ class Calls:
             return Counter(*given)
         if callee.path.startswith("random."):
             return self.draws.draw(name, given, named)
+        if callee.path.split(".")[0] in tf_functions.ROOTS:
+            return tf_functions.of_tensorflow(callee, given, named)
         if callee.path.split(".")[0] not in (*LIBRARIES, "functional") and "." in callee.path:
             raise Unfit
         if (

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...by_hand.inverses import turned_back_otherwise
+from ...by_hand.keras_metrics import broken_keras_metric
 from ...by_hand.meters import broken_meter, broken_pairs, broken_ranks
 from ...by_hand.promises import first_broken
 from ...readers._tree import of, unparse, walk
@@ -185,6 +186,7 @@ def metric_miscounts(view: View) -> Finding:
             worked_out_otherwise,
             told_at(first_broken),
             *(told_at(broken_meter), told_at(broken_ranks), told_at(broken_pairs)),
+            told_at(broken_keras_metric),
             told_at(turned_back_otherwise),
             figures_exchanged,
             played_at_random,

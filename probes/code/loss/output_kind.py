@@ -111,9 +111,10 @@ def _built(mine: Flow, node: ast.expr, depth: int) -> ast.Call | None:
 
 def width(source: Script, layer: ast.Call) -> int | None:
     """How many outputs a layer has, where a number says so."""
-    named = ("out_features", "out_channels", "units", "output_dim")
+    named = ("out_features", "out_channels", "units", "output_dim", "filters")
     given = next((k for name in named if (k := keyword(layer, name)) is not None), None)
-    place = 0 if last_name(layer.func) in ("Dense", "LazyLinear") else 1
+    of_keras = re.match(r"Conv\dD", last_name(layer.func)) is not None
+    place = 0 if of_keras or last_name(layer.func) in ("Dense", "LazyLinear") else 1
     given = given or argument(layer, position=place)
     value = literal(source, given)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

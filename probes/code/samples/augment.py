@@ -28,6 +28,7 @@ from .batch_apart import mixed_alone
 from .cut_apart import cut_at_exchanged_corners, turned_by_another_draw
 from .in_getitem import answer_is_the_input, label_of_the_one_before
 from .mixed_pairs import shares_exchanged
+from .moved_together import left_where_it_was
 from .pixel_types import bytes_wrap, classes_divided
 from .twin_pictures import labels_scaled_by_chance, mirrored_on_another_axis, one_of_two_moved
 
@@ -55,6 +56,7 @@ def sample_torn_apart(view: View) -> Finding:
             rows_fed_apart,
             flipped_apart,
             turned_alone,
+            left_where_it_was,
             cut_at_exchanged_corners,
             turned_by_another_draw,
             one_of_two_moved,

@@ -41,11 +41,11 @@ class Compiled:
 
 @lru_cache(maxsize=16)
 def compiled(source: Script) -> tuple[Compiled, ...]:
-    """Every `model.compile(loss=...)` whose loss is one, in the order of the script."""
+    """Every `model.compile(loss=...)`, then the losses that the script calls, each with its model's end."""
     mine = flow(source)
     if not {"keras", "tensorflow"} & set(source.frameworks):
         return ()
-    return (*_compiled(mine), *_called(mine))
+    return (*_compiled(mine), *_called(mine), *_written(mine))
 
 
 def _called(mine: Flow) -> Iterator[Compiled]:
@@ -326,3 +326,130 @@ def _loss(mine: Flow, node: ast.expr) -> tuple[str, bool | None]:
         if pattern.match(name):
             return kind, logits
     return "", None
+
+
+# --------------------------------------------------------------------------------- losses of one's own
+
+# functions of a loss by their name: what they take, and whether they apply the activation themselves
+_FUNCTIONS: dict[str, tuple[str, bool | None]] = {
+    "binary_crossentropy": ("binary", False),
+    "binary_focal_crossentropy": ("binary", False),
+    "categorical_crossentropy": ("classes", False),
+    "sparse_categorical_crossentropy": ("classes", False),
+    "sigmoid_cross_entropy_with_logits": ("binary", True),
+    "weighted_cross_entropy_with_logits": ("binary", True),
+    "softmax_cross_entropy_with_logits": ("classes", True),
+    "sparse_softmax_cross_entropy_with_logits": ("classes", True),
+}
+_CARRIED = (
+    "cast",
+    "convert_to_tensor",
+    "reshape",
+    "squeeze",
+    "clip",
+    "clip_by_value",
+    "expand_dims",
+    "flatten",
+)
+
+
+def _written(mine: Flow) -> Iterator[Compiled]:
+    """`binary_crossentropy(y, p, from_logits=True)` in a loss of one's own, or in a step under a tape."""
+    for call in mine.source.calls:
+        known = _FUNCTIONS.get(last_name(call.func))
+        given = _predicted(call) if known is not None else None
+        if known is None or given is None or is_evaluation(mine.source, call):
+            continue
+        takes, logits = known
+        flag = argument(call, "from_logits", position=2) if not logits else None
+        if flag is not None:
+            said = mine.values(flag, 4)
+            value = said[0].value if len(said) == 1 and isinstance(said[0], ast.Constant) else None
+            logits = value if isinstance(value, bool) else None
+        layers = list(dict.fromkeys(_behind_scores(mine, given, _DEPTH)))
+        ends = {_activation(mine, layer) for layer in layers}
+        yield Compiled(
+            call,
+            layers[0] if len(layers) == 1 else None,
+            next(iter(ends)) if len(ends) == 1 else "",
+            call,
+            takes,
+            logits,
+            False,
+        )
+
+
+def _predicted(call: ast.Call) -> ast.expr | None:
+    """What is held against the answers: by name, second by place."""
+    named = keyword(call, "y_pred") or keyword(call, "logits") or keyword(call, "output")
+    if named is not None:
+        return named
+    plain = len(call.args) > 1 and not any(isinstance(a, ast.Starred) for a in call.args[:2])
+    return call.args[1] if plain else None
+
+
+def _behind_scores(mine: Flow, node: ast.expr, depth: int) -> Iterator[ast.Call]:
+    """The layers that a model ends in whose answer this is, taken as it is."""
+    if depth == 0:
+        return
+    if isinstance(node, ast.Name):
+        given = mine.all_given(node)
+        for one in given:
+            if not one.places:
+                yield from _behind_scores(mine, one.value, depth - 1)
+        function = mine.source.function_around(node)
+        if given or function is None:
+            return
+        for model in _compiled_with(mine, function, node.id):
+            yield from _last_layers(mine, model, depth - 1)
+        for handed in mine.arguments(node):
+            yield from _behind_scores(mine, handed, depth - 1)
+    elif isinstance(node, ast.Call):
+        name = last_name(node.func)
+        if name in _CARRIED:
+            library = unparse(node.func).split(".")[0] in ("tf", "ops", "keras", "K", "tensorflow")
+            inner = node.args[0] if library and node.args else None
+            if inner is not None:
+                yield from _behind_scores(mine, inner, depth - 1)
+        elif unparse(node.func) == "self":
+            owner = mine.class_around(node)
+            if owner is not None:
+                yield from _ends_of_call(mine, owner, depth)
+        elif isinstance(node.func, (ast.Name, ast.Attribute)) and name not in mine.functions:
+            yield from _last_layers(mine, node, depth - 1)
+
+
+def _ends_of_call(mine: Flow, owner: ast.ClassDef, depth: int) -> Iterator[ast.Call]:
+    """What the `call` of a model gives back, in its own training step."""
+    for function in owner.body:
+        if isinstance(function, ast.FunctionDef) and function.name == "call":
+            for value in returns(function):
+                yield from _last_layers(mine, value, depth - 1)
+
+
+def _compiled_with(mine: Flow, function: ast.AST, name: str) -> Iterator[ast.expr]:
+    """The models that are compiled with a loss function of one's own, whose second parameter this is."""
+    if not isinstance(function, ast.FunctionDef):
+        return
+    names = [a.arg for a in function.args.args if a.arg not in ("self", "cls")]
+    if len(names) < 2 or names[1] != name:
+        return
+    for call in mine.source.named("compile"):
+        loss = keyword(call, "loss") or argument(call, position=1)
+        if loss is None or not isinstance(call.func, ast.Attribute):
+            continue
+        if any(_is_loss_of(mine, one, function) for one in (loss, *mine.values(loss, 4))):
+            yield call.func.value
+
+
+def _is_loss_of(mine: Flow, node: ast.expr, function: ast.FunctionDef) -> bool:
+    """The function itself, a class whose `call` it is, or what another function gives back with it inside."""
+    if isinstance(node, ast.Name):
+        return node.id == function.name
+    if not isinstance(node, ast.Call):
+        return False
+    owner = mine.class_around(function)
+    if owner is not None:
+        return function.name == "call" and last_name(node.func) == owner.name
+    maker = mine.source.function_around(function)
+    return maker is not None and last_name(node.func) == maker.name

@@ -110,13 +110,17 @@ def _shown(scope: ast.AST, name: str) -> bool:
 
 
 def softmax_of_one(source: Script) -> Finding | None:
-    """`Dense(1, activation="softmax")`: the share of one class among one is 1, whatever the input."""
+    """`Dense(1, activation="softmax")`: the share of one class among one is 1, whatever the input.
+
+    As of `Conv2D(1, 1, activation="softmax")`, whose softmax is taken over its channels.
+    """
     if not set(_KERAS) & set(source.frameworks):
         return None
     seen: ast.AST | None = None
-    for call in source.named("Dense"):
-        units = call.args[0] if call.args else keyword(call, "units")
-        given = argument(call, "activation", position=1)
+    for call in source.named("Dense", "Conv1D", "Conv2D", "Conv3D"):
+        units = call.args[0] if call.args else keyword(call, "units") or keyword(call, "filters")
+        dense = last_name(call.func) == "Dense"
+        given = argument(call, "activation", position=1) if dense else keyword(call, "activation")
         if units is None or given is None:
             continue
         ends = flow(source).values(units, 3)

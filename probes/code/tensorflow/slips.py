@@ -42,8 +42,8 @@ def ends_unlike_loss(source: Script) -> Finding | None:
 
 
 def _several(source: Script, one: Compiled) -> bool:
-    """A dense layer of its own activation with more than one unit, or of as many as there are classes."""
-    if one.layer is None or last_name(one.layer.func) != "Dense":
+    """A layer of its own activation with more than one unit, or of as many as there are classes."""
+    if one.layer is None or last_name(one.layer.func) not in ("Dense", "Conv1D", "Conv2D", "Conv3D"):
         return False
     return (width(source, one.layer) or 2) > 1
 
