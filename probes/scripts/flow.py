@@ -211,10 +211,10 @@ class Flow:
         root = call.func.value
         while isinstance(root, ast.Attribute):
             root = root.value
-        return not (isinstance(root, ast.Name) and root.id in self._imported)
+        return not (isinstance(root, ast.Name) and root.id in self.imported)
 
     @cached_property
-    def _imported(self) -> frozenset[str]:
+    def imported(self) -> frozenset[str]:
         """Names that imports give."""
         plain = [a for node in self.source.of(ast.Import) for a in node.names]
         parts = [a for node in self.source.of(ast.ImportFrom) for a in node.names]

@@ -62,6 +62,7 @@ from .lightning_scores import lists_of_hooks, one_metric_for_both
 from .meters import meters_go_on
 from .misread import softmax_of_two_axes, wrong_kind
 from .named_figures import other_than_named
+from .of_tasks import OF_TASKS
 from .other_kind import mean_of_batch_scores, softmax_of_many_labels
 from .own_measure import errors_cancel_out, measures_itself
 from .parts_named import parts_crossed, share_of_all
@@ -197,6 +198,7 @@ def metric_miscounts(view: View) -> Finding:
             scored_against_itself,
             *(divided_by_last_batch, first_place_without_logarithm, size_of_summed_errors),
             *(kept_as_default, meter_never_filled),
+            *OF_TASKS,
         ),
         "the scripts count no metric by hand",
     )

@@ -73,7 +73,7 @@ def _is_other(source: Script, value: ast.expr, kind: str) -> bool:
         found = np.asarray(world.of(value, batch), float)
     except (Unknown, RecursionError, ValueError, TypeError, IndexError):
         return False
-    if _by_written_number(source, value):
+    if _by_written_number(source, value) or _leaves_out(source, value):
         return False
     if not _judged(world, kind) or not np.all(np.isfinite(found)) or found.size > 3:
         return False
@@ -82,6 +82,18 @@ def _is_other(source: Script, value: ast.expr, kind: str) -> bool:
     spans = dict.fromkeys((batch, None))  # a loop over networks goes through no batches
     wanted = [w for t in either for b in spans for w in _wanted(kind, b, "table" in world.used, t)]
     return not any(_same(found, w, kind) for w in wanted)
+
+
+def _leaves_out(source: Script, value: ast.expr) -> bool:
+    """Rows of one kind of truth are left out by a mask that weighs the hits: `hit * (y != 0)`."""
+    factors = [n for v in (value, *flow(source).values(value, 2)) for n in of(v, ast.BinOp)]
+    sides = [s for n in factors if isinstance(n.op, ast.Mult) for s in (n.left, n.right)]
+    tests = [
+        t for s in sides for v in (s, *flow(source).values(s, 2)) for t in (v, *of(v, ast.Call, ast.Compare))
+    ]
+    return any(last_name(t.func) in ("not_equal", "ne") for t in tests if isinstance(t, ast.Call)) or any(
+        isinstance(t.ops[0], ast.NotEq) for t in tests if isinstance(t, ast.Compare)
+    )
 
 
 _MANY = 50  # from so many on a number that is written out may be how many rows there are

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from ...registry import Finding, View, probe
+from ..evaluation.decoded import before_left_in_samples
 from ..labels.keras_words import text_for_texts
+from ..labels.spans import (
+    features_for_samples,
+    length_of_the_list,
+    one_end_twice,
+    one_past_the_token,
+    part_truncated_and_asked,
+)
 from ..samples.negatives import negatives_are_positives
 from ..scaling.fitted_alone import divided_by_square
 from ..shared.checks import first
@@ -121,6 +129,8 @@ _METHODS = (
     added_up_forwards,
     end_counted_in_one,
     sum_runs_over_ends,
+    before_left_in_samples,
+    *(features_for_samples, part_truncated_and_asked, length_of_the_list, one_past_the_token, one_end_twice),
 )
 _PLACES = (
     mirrored_ends_kept,

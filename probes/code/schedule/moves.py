@@ -110,7 +110,45 @@ def times(source: Script, loops: list[Loop], node: ast.AST, numbers: Numbers) ->
             elif counters & names_in(parent.test):
                 raise Unknown("condition")
         inner = parent
+    for test in _passed_over(source, node):
+        count = _filled(test) or _left_over(test)
+        if count is not None:
+            found = found // numbers.of(count)
+        elif counters & names_in(test) or any(last_name(c.func) == "len" for c in of(test, ast.Call)):
+            raise Unknown("condition")
     return found
+
+
+def _passed_over(source: Script, node: ast.AST) -> list[ast.expr]:
+    """Conditions under which a round of a loop ends before a line: `if len(window) < n: continue`."""
+    found: list[ast.expr] = []
+    inner = node
+    for parent in source.above(node):
+        block = getattr(parent, "body", [])
+        if isinstance(block, list) and inner in block:
+            before = block[: block.index(inner)]
+            found += [
+                s.test for s in before if isinstance(s, ast.If) and isinstance(s.body[-1], ast.Continue)
+            ]
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            break
+        inner = parent
+    return found
+
+
+def _filled(test: ast.expr) -> ast.expr | None:
+    """`n` of `len(window) < n`."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Lt):
+        counted = isinstance(test.left, ast.Call) and last_name(test.left.func) == "len"
+        return test.comparators[0] if counted else None
+    return None
+
+
+def _left_over(test: ast.expr) -> ast.expr | None:
+    """`n` of `step % n` and `(i + 1) % n != 0`."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.NotEq, ast.Gt)):
+        test = test.left
+    return test.right if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) else None
 
 
 def _every(test: ast.expr) -> ast.expr | None:
