@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import names_in, unparse
-from ...readers.script import keyword
+from ...readers._tree import names_in, of, unparse
+from ...readers.script import argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
@@ -32,16 +32,45 @@ def training_watched(source: Script) -> Finding | None:
         return None
     seen: ast.AST | None = None
     for call in source.named("ModelCheckpoint", "EarlyStopping"):
-        watched = literal(source, keyword(call, "monitor"))
+        watched = literal(source, argument(call, "monitor", position=_PLACES[last_name(call.func)]))
         keeps = literal(source, keyword(call, "save_best_only")) or literal(
             source, keyword(call, "restore_best_weights")
         )
         if not isinstance(watched, str) or keeps is not True:
             continue
         seen = seen or call
-        if _OF_TRAINING.fullmatch(watched):
+        if _OF_TRAINING.fullmatch(watched) or watched in _metric_names(source):
             return at(source, call, f"the best epoch is chosen by `{watched}` of the training data")
     return ok(source, seen, "the best epoch is chosen by held-out data") if seen is not None else None
+
+
+_PLACES = {"ModelCheckpoint": 1, "EarlyStopping": 0}  # where the name stands that is watched
+
+
+def _metric_names(source: Script) -> set[str]:
+    """What Keras calls a model's metrics on its training data; those on held-out data begin with `val_`."""
+    found = {
+        name
+        for c in source.calls
+        if "metric" in unparse(c.func).lower()
+        and isinstance(name := literal(source, keyword(c, "name")), str)
+    }
+    for owner in source.of(ast.ClassDef):
+        if not any(last_name(b) == "Metric" for b in owner.bases):
+            continue
+        for function in (f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"):
+            args = [*function.args.posonlyargs, *function.args.args]
+            pairs = zip(reversed(args), reversed(function.args.defaults), strict=False)
+            told = [literal(source, d) for a, d in pairs if a.arg == "name"]
+            found |= {t for t in told if isinstance(t, str)}
+        for call in source.named(owner.name):
+            name = literal(source, keyword(call, "name"))
+            found |= {name} if isinstance(name, str) else set()
+    for call in source.named("compile"):
+        given = keyword(call, "metrics")
+        texts = [n.value for n in of(given, ast.Constant)] if given is not None else []
+        found |= {t for t in texts if isinstance(t, str)}
+    return {n for n in found if not n.startswith("val_")}
 
 
 def best_left_on_disk(source: Script) -> Finding | None:

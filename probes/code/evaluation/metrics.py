@@ -80,6 +80,7 @@ from .reduced import PUT_TOGETHER, put_together, scoring_functions, shared_for_s
 from .rows_apart import filtered_apart, scored_in_another_order
 from .said_test import answers_of_other_rows, scored_against_itself, test_of_other_rows
 from .scores_misread import scores_misread
+from .shares import counted_above_alone
 from .squashed import squashed_twice
 from .tensor_sums import (
     COUNTERS,
@@ -188,6 +189,7 @@ def metric_miscounts(view: View) -> Finding:
             told_at(first_broken),
             *(told_at(broken_meter), told_at(broken_ranks), told_at(broken_pairs)),
             told_at(broken_keras_metric),
+            counted_above_alone,
             told_at(turned_back_otherwise),
             figures_exchanged,
             played_at_random,

@@ -1,4 +1,4 @@
-"""Pictures that reach a Keras network in their raw range, 0 to 255."""
+"""Pictures that reach a network in their raw range, 0 to 255."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.sides import either
+from .read_raw import decoded_and_left, figures_of_unit_on_bytes
 from .trained_bodies import body_unprepared
 
 _LOADED = re.compile(r"(?:^|\.)(?:mnist|fashion_mnist|cifar10|cifar100)$")
@@ -26,12 +27,14 @@ _BODIES = re.compile(
 
 @probe()
 def raw_pixels(view: View) -> Finding:
-    """Keras' own readers of pictures give 0 to 255, and nothing in the script brings them elsewhere.
+    """Readers of pictures give 0 to 255, and nothing in the script brings them elsewhere.
 
     Passed over where a trained body is used: what it wants is its own matter, and some scale by themselves.
     """
     return first(
-        view, either(_raw, body_unprepared), "the scripts read no pictures by Keras and train on them"
+        view,
+        either(_raw, body_unprepared, decoded_and_left, figures_of_unit_on_bytes),
+        "the scripts read no pictures and train on them",
     )
 
 

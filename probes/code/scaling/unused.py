@@ -18,6 +18,7 @@ from ..tensorflow.keras_slips import never_adapted
 from .fitted_alone import scaler_never_asked
 from .left_over import figures_left, fitted_left
 from .never_read import figures_never_read
+from .one_way import turned_back_alone
 
 _SPREAD = re.compile(r"(?i)(?:^|_)(?:std|stdev|stddev|sigma|scale)(?:_|$)")
 
@@ -35,6 +36,7 @@ def scaling_unused(view: View) -> Finding:
             *(_figures_unused, _function_unused, figures_left, fitted_left, never_adapted),
             figures_never_read,
             scaler_never_asked,
+            turned_back_alone,
         ),
         "the scripts prepare no scaling of inputs",
     )

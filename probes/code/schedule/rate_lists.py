@@ -17,7 +17,8 @@ from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.factors import product
-from ..shared.sides import OF_TRAINING, side
+from ..shared.nodes import factors
+from ..shared.sides import OF_TRAINING, literal, side
 from ..shared.units import EPOCH, unit
 from .tf_lengths import filled, parameters_of
 
@@ -39,6 +40,7 @@ def rate_list_misjudged(source: Script) -> Finding | None:
         _short_warmup,
         _short_comprehension,
         _of_held_out,
+        _lowest_too_soon,
     ):
         if (found := look(source)) is not None:
             return found
@@ -210,3 +212,40 @@ def _of_held_out(source: Script) -> Finding | None:
 def _has_training_data(source: Script) -> bool:
     stored = (n for n in source.of(ast.Name) if isinstance(n.ctx, ast.Store))
     return any(OF_TRAINING.search(n.id) for n in stored)
+
+
+def _lowest_too_soon(source: Script) -> Finding | None:
+    """`cosine_decay_lr(low, high, EPOCHS * steps, steps, 5)` of 60 epochs: the rest is at the lowest."""
+    for call in source.named("cosine_decay_lr"):
+        whole, each, decay = (
+            argument(call, name, position=place)
+            for place, name in enumerate(("total_step", "step_per_epoch", "decay_epoch"), 2)
+        )
+        if whole is None or each is None or decay is None:
+            continue
+        made = flow(source).whole_given(whole) or whole
+        parts = factors(made)
+        if len(parts) != 2 or unparse(each) not in map(unparse, parts):
+            continue
+        epochs = next((f for f in parts if unparse(f) != unparse(each)), whole)
+        long, short = _figure(source, epochs), _figure(source, decay)
+        if long is not None and short is not None and 0 < short <= long / 2:
+            return at(source, call, f"the rate is at its lowest after {short:g} of {long:g} epochs")
+    return None
+
+
+def _figure(source: Script, node: ast.expr) -> float | None:
+    """A number that is written, by way of names and of what a parameter is where nothing is handed over."""
+    found = literal(source, node)
+    if (
+        found is None
+        and isinstance(node, ast.Name)
+        and (function := source.function_around(node)) is not None
+    ):
+        args = [*function.args.posonlyargs, *function.args.args]
+        pairs = zip(reversed(args), reversed(function.args.defaults), strict=False)
+        given = next((d for a, d in pairs if a.arg == node.id), None)
+        if given is not None and not flow(source).arguments(node):
+            found = literal(source, given)
+    plain = isinstance(found, (int, float)) and not isinstance(found, bool)
+    return float(found) if plain and found is not None else None

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
+
+from traindoctor.probes.code.schedule.rate_lists import _lowest_too_soon
+from traindoctor.probes.scripts.syntax import Script
 
 from .._scripts import state
 
@@ -109,3 +114,33 @@ def test_settings_of_a_warm_up(settings: str, expected: str) -> None:
     loop = "for e in range(config['epochs']):\n    loss.backward(); opt.step()\n"
     text = f"import torch\nconfig = {settings}\n{loop}"
     assert (state("script-schedule-unit", text) == P) is (expected == P)
+
+
+LOWEST = """
+import mindspore as ms
+from mindspore import nn
+
+EPOCHS = 40
+steps = data.get_dataset_size()
+whole = EPOCHS * steps
+rates = nn.cosine_decay_lr({given})
+optimizer = nn.Momentum(net.trainable_params(), rates, 0.9)
+ms.Model(net, loss, optimizer).train(EPOCHS, data)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("0.0, 0.1, EPOCHS * steps, steps, 5", True),
+        ("min_lr=0.0, max_lr=0.1, total_step=whole, step_per_epoch=steps, decay_epoch=2", True),
+        ("0.0, 0.1, EPOCHS * steps, steps, EPOCHS", False),
+        ("0.0, 0.1, whole, steps, 38", False),
+        ("0.0, 0.1, total, steps, 5", False),
+        ("0.0, 0.1, EPOCHS * steps, steps, decay", False),
+    ],
+)
+def test_lowest_rate_long_before_the_end(given: str, found: bool) -> None:
+    text = LOWEST.format(given=given)
+    told = _lowest_too_soon(Script("train.py", text, ast.parse(text)))
+    assert (told is not None and "at its lowest" in told.why) is found
