@@ -197,13 +197,20 @@ class Script:
     def backwards(self) -> tuple[ast.Call, ...]:
         """Calls of backward: loss.backward(), accelerator.backward(loss), self.manual_backward(loss).
 
-        Left out is one that seeks the gradient of an input, as attacks and saliency maps do.
+        Left out is one that seeks the gradient of an input, as attacks and saliency maps do, and what turns
+        values back: a `backward` of the program's own that is a formula, `pred = scale.backward(pred)`.
         """
+        own = [f for f in self.of(ast.FunctionDef) if f.name == "backward"]
+        formula = bool(own) and all(
+            len(f.body) == 1 and isinstance(f.body[0], ast.Return) and isinstance(f.body[0].value, ast.BinOp)
+            for f in own
+        )
         return tuple(
             c
             for c in self.named("backward", "manual_backward")
             if self.function_name(c) not in ("backward", "forward", "manual_backward")
             and not self.seeks_input(self.function_around(c))
+            and not (formula and c.args and not isinstance(self.parents.get(c), ast.Expr))
         )
 
     def seeks_input(self, function: Function | None) -> bool:

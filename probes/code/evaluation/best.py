@@ -42,6 +42,7 @@ from .choices import (
     other_figure_kept,
 )
 from .kept_sums import best_left_in_memory
+from .kept_unasked import kept_and_unasked
 from .keras_best import best_left_on_disk, training_watched
 from .lightning_scores import best_of_idle_callback, best_of_nothing, last_of_monitored, monitored_in_training
 from .round_files import best_file_each_round, file_each_round, scored_without_the_best
@@ -484,6 +485,7 @@ def last_instead_of_best(view: View) -> Finding:
             kept_in_vain,
             scored_without_the_best,
             best_left_in_memory,
+            kept_and_unasked,
         ),
         "the scripts keep no best checkpoint",
     )

@@ -98,6 +98,7 @@ from .totals import (
     last_round_only,
     never_begun_anew,
 )
+from .units_apart import truth_turned_alone
 from .units_unlike import one_side_turned_back, truth_scaled_in_training_alone
 from .worked_out import worked_out_otherwise
 
@@ -189,7 +190,7 @@ def metric_miscounts(view: View) -> Finding:
             told_at(first_broken),
             *(told_at(broken_meter), told_at(broken_ranks), told_at(broken_pairs)),
             told_at(broken_keras_metric),
-            counted_above_alone,
+            *(counted_above_alone, truth_turned_alone),
             told_at(turned_back_otherwise),
             figures_exchanged,
             played_at_random,
