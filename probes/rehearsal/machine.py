@@ -36,6 +36,7 @@ from .values import (
     Library,
     Loader,
     Met,
+    Moves,
     Net,
     Optimizer,
     Partial,
@@ -113,6 +114,7 @@ class Machine(Objects):
         self.schedules: list[Schedule] = []
         self.loaders: list[Loader] = []
         self.versions = 0
+        self.moves = Moves(self.nets)
         self.backwards = 0
         self.drawn = 0
         self.first_uses: dict[tuple[str, int], int] = {}  # weights and layers in the order of a question
@@ -250,9 +252,9 @@ class Machine(Objects):
         if not serials and not everything:
             return
         self.versions += 1
-        for net in self.nets:
-            if everything or any(w.serial in serials for n in net.nets() for w in n.weights.values()):
-                net.version = self.versions
+        self.moves.add(serials, self.versions)
+        for net in self.nets if everything else ():
+            net.version = self.versions
 
     def written(self, weight: Weight, values: list[Any], how: str, node: ast.AST) -> None:
         """A weight is given other values, by no step."""

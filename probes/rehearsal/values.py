@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -233,11 +233,25 @@ class Net(Instance):
     mode: bool = True
     serial: int = 0
     node: ast.AST | None = None
-    version: int = 0  # grows with each step that moves it and each load
+    moves: Moves | None = None
+    settled: int = 0  # its version when it was last asked for
     escaped: bool = False  # handed to something that is not known
     unsure: bool = False  # its mode was set to what is not known
     opaque: bool = False  # of a library: its weights are one tensor, its layers are not known
     home: str = ""  # the library's first name where it is not PyTorch: "keras", "mindspore", "paddle"
+
+    @property
+    def version(self) -> int:
+        """Grows with each step that moves it and each load."""
+        if self.moves is not None:
+            self.moves.settle()
+        return self.settled
+
+    @version.setter
+    def version(self, value: int) -> None:
+        if self.moves is not None:
+            self.moves.settle()
+        self.settled = value
 
     def nets(self) -> Iterator[Net]:
         """The network and all in it, each once."""
@@ -255,6 +269,31 @@ class Net(Instance):
         """Its trained tensors, each once."""
         found = {id(w): w for n in self.nets() for w in n.weights.values() if not w.buffer}
         return list(found.values())
+
+
+class Moves:
+    """Weights that got other values since a version was last asked for: an average of weights is written one by one."""
+
+    def __init__(self, nets: list[Net]) -> None:
+        self.nets = nets
+        self.told = 0  # networks that know of it
+        self.waiting: dict[int, int] = {}  # weight -> version
+
+    def add(self, serials: Iterable[int], version: int) -> None:
+        """Weights are of a new version."""
+        self.waiting.update(dict.fromkeys(serials, version))
+        for net in self.nets[self.told :]:
+            net.moves = self
+        self.told = len(self.nets)
+
+    def settle(self) -> None:
+        """Networks are of the version of their newest weight."""
+        waiting, self.waiting = self.waiting, {}
+        if not waiting:
+            return
+        for net in self.nets:
+            newest = max((waiting.get(w.serial, 0) for n in net.nets() for w in n.weights.values()), default=0)
+            net.settled = newest or net.settled
 
 
 @dataclass(eq=False)
