@@ -272,7 +272,7 @@ class Net(Instance):
 
 
 class Moves:
-    """Weights that got other values since a version was last asked for: an average of weights is written one by one."""
+    """Weights that got other values since a version was last asked for: averages are written one by one."""
 
     def __init__(self, nets: list[Net]) -> None:
         self.nets = nets
@@ -292,7 +292,9 @@ class Moves:
         if not waiting:
             return
         for net in self.nets:
-            newest = max((waiting.get(w.serial, 0) for n in net.nets() for w in n.weights.values()), default=0)
+            newest = max(
+                (waiting.get(w.serial, 0) for n in net.nets() for w in n.weights.values()), default=0
+            )
             net.settled = newest or net.settled
 
 

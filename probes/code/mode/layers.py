@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ...readers._tree import of, unparse
 from ...readers.script import argument, keyword, last_name
@@ -80,6 +81,8 @@ def _always_on(source: Script) -> Finding | None:
                 continue  # a mask is drawn, to be kept over several steps
         if source.owner(call) == "tf.nn" and not isinstance(rate, ast.Constant):
             continue  # a rate that may be chosen by the mode
+        if told is not None and _draws_on_purpose(source, call):
+            continue
         seen = seen or call
         if on and not _guarded(source, call) and not _asked_for(source, call, rate):
             return at(
@@ -87,6 +90,38 @@ def _always_on(source: Script) -> Finding | None:
             )
     return (
         ok(source, seen, "functional dropout is told whether the model trains") if seen is not None else None
+    )
+
+
+def _draws_on_purpose(source: Script, call: ast.Call) -> bool:
+    """`training=True` is written in Tacotron's prenet, or where answers are drawn several times.
+
+    Shen et al. 2018 (arXiv:1712.05884) keep the dropout of the prenet at synthesis; Gal and Ghahramani 2016
+    draw a network of dropout many times.
+    """
+    owner = source.class_around(call)
+    if owner is not None and re.search(r"(?i)pre_?net", owner.name):
+        return True
+    draws = [
+        (n.generators[0].target, n.generators[0].iter, [n.elt])
+        for n in source.of(ast.ListComp, ast.GeneratorExp)
+    ]
+    draws += [
+        (n.target, n.iter, n.body)
+        for n in source.of(ast.For)
+        if not any(last_name(c.func) in ("backward", "step") for c in of(n, ast.Call))
+    ]
+    return any(
+        isinstance(over, ast.Call)
+        and last_name(over.func) == "range"
+        and isinstance(target, ast.Name)
+        and not any(n.id == target.id for line in body for n in of(line, ast.Name))
+        and any(
+            re.search(r"(?i)^(?:\w+_)?(?:model|net|network|module)$", last_name(c.func))
+            for line in body
+            for c in of(line, ast.Call)
+        )
+        for target, over, body in draws
     )
 
 

@@ -12,7 +12,7 @@ from ..shared.checks import at
 from .joins import functional
 
 _JOINS = ("cat", "concat", "concatenate", "hstack", "Concatenate", "Concat", "Add", "add")
-_ZEROS = ("zeros_like", "ZerosLike", "new_zeros")
+_ZEROS = ("zeros_like", "ZerosLike")
 
 
 def zeros_for_branch(source: Script) -> Finding | None:

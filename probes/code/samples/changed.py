@@ -158,7 +158,7 @@ def _no_normalisation(source: Script) -> Finding | None:
     unused = _unused_spread(source)
     if unused is not None and not any(w in text for w in words if "std" not in w and "sigma" not in w):
         return at(source, unused, "a spread is computed and never applied, so nothing scales the inputs")
-    scaled = any(w in text for w in words) or "totensor" in text or _shifted_and_divided(source)
+    scaled = any(w in text for w in words) or _as_picture(text) or _shifted_and_divided(source)
     if scaled:
         return ok(source, None, "the script scales its inputs")
     if imports_locals(source):
@@ -168,10 +168,19 @@ def _no_normalisation(source: Script) -> Finding | None:
     )
 
 
+def _as_picture(text: str) -> bool:
+    """torchvision's `ToTensor()` and `to_tensor` divide by 255; Paddle's `to_tensor` only converts."""
+    return "totensor" in text or re.search(r"(?<!paddle\.)\bto_tensor\b", text) is not None
+
+
 def _shifted_and_divided(source: Script) -> bool:
-    """`(images - 0.5) / 0.5`: whatever the figures are called, a shift and a division scale."""
+    """`(images - 0.5) / 0.5`, `image / 127.5 - 1`: whatever the figures are called, they scale."""
     return any(
-        isinstance(n.op, ast.Div) and isinstance(n.left, ast.BinOp) and isinstance(n.left.op, ast.Sub)
+        isinstance(n.op, ast.Div)
+        and (
+            (isinstance(n.left, ast.BinOp) and isinstance(n.left.op, ast.Sub))
+            or (isinstance(n.right, ast.Constant) and n.right.value in (127.5, 127, 128, 256))
+        )
         for n in source.of(ast.BinOp)
     )
 

@@ -16,7 +16,7 @@ from ..shared.checks import at, first, ok
 _CLOCK = re.compile(r"\btime\b|urandom|getpid|datetime|secrets|uuid|SystemRandom|perf_counter")
 # owners by which a seed is that of a library and not of one generator
 _LIBRARIES = re.compile(
-    r"(?:^|\.)(?:torch|th|cuda|npu|mps|random|np|numpy|tf|tensorflow|keras|utils|mindspore|ms|L|pl)$"
+    r"(?:^|\.)(?:torch|th|cuda|npu|mps|random|np|numpy|tf|tensorflow|keras|utils|mindspore|ms|paddle|L|pl)$"
 )
 _ALL = re.compile(
     r"(?i)^(?:seed_everything|seed_all|set_seed|set_seeds|set_random_seed|set_global_seed\w*|fix_seed\w*|init_seeds?)$"
@@ -101,7 +101,8 @@ def _of_framework(source: Script, call: ast.Call) -> bool:
         if not owner:
             return True
         if name == "seed":
-            return bool(re.search(r"(?:^|\.)(?:torch|random)$", owner)) and "torch" in owner
+            of_torch = "torch" in owner and re.search(r"(?:^|\.)(?:torch|random)$", owner) is not None
+            return of_torch or owner == "paddle"
         return bool(_LIBRARIES.search(owner))
     if name in {f.name for f in source.of(ast.FunctionDef)}:
         own = [f for f in source.of(ast.FunctionDef) if f.name == name]

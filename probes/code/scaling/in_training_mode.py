@@ -25,12 +25,12 @@ def masked_in_every_mode(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     for function in source.forwards:
         owner = source.class_around(function)
-        if owner is None:
+        if owner is None or not _in_network(source, owner):
             continue
         held = {
             unparse(t)
             for n in of(owner, ast.Assign)
-            if any(last_name(c.func) in _MASKS for c in of(n.value, ast.Call))
+            if any(last_name(c.func) in _MASKS and not _chosen(source, c) for c in of(n.value, ast.Call))
             for t in n.targets
         }
         for call in of(function, ast.Call):
@@ -45,6 +45,24 @@ def masked_in_every_mode(source: Script) -> Finding | None:
             if not asked and not leaves:
                 return at(source, call, "held-out sound is masked at random, too: nothing asks for the mode")
     return ok(source, seen, "masks of sound are put on in training") if seen is not None else None
+
+
+_LAYERS = re.compile(
+    r"^(?:Linear|LazyLinear|Conv\w*|LSTM|GRU|RNN|Embedding|\w*Norm\w*|Transformer\w*|Parameter)$"
+)
+
+
+def _in_network(source: Script, owner: ast.ClassDef) -> bool:
+    """A class holds layers, or another module holds it; a step of processing is made for one side's data."""
+    held = {last_name(c.func) for c in of(owner, ast.Call)}
+    around = [m for m in source.modules if m is not owner]
+    inside = any(last_name(c.func) == owner.name for m in around for c in of(m, ast.Call))
+    return inside or any(_LAYERS.match(h) for h in held)
+
+
+def _chosen(source: Script, made: ast.AST) -> bool:
+    """`self.aug = Masks() if train else Identity()`: whoever makes the module says what it is for."""
+    return any(isinstance(p, (ast.If, ast.IfExp)) for p in source.above(made))
 
 
 def mean_for_deviation(source: Script) -> Finding | None:

@@ -355,6 +355,8 @@ def _misnamed(source: Script) -> Iterator[ast.AST]:
         elif isinstance(node, ast.Call):
             if last_name(node.func).lower() in SCHEDULERS or "scheduler" in last_name(node.func).lower():
                 continue  # what it counts depends on where it moves
+            if _is_solver(source, node):
+                continue
             if any(k.arg in ("step", "global_step") and _bare_epochs(source, k.value) for k in node.keywords):
                 continue  # the function is handed epochs for steps throughout
             pairs = [(k.arg, k.value, node) for k in node.keywords if k.arg]
@@ -362,6 +364,15 @@ def _misnamed(source: Script) -> Iterator[ast.AST]:
             if _COUNTS_STEPS.match(name.lower()) and _bare_epochs(source, value):
                 if not counts_passes(source, name):
                     yield place
+
+
+def _is_solver(source: Script, call: ast.Call) -> bool:
+    """`LBFGS(weights, max_iter=epochs)`, `LogisticRegression(max_iter=epochs)`: a round sees all data."""
+    name = last_name(call.func)
+    return (
+        call in source.optimizer_calls
+        or re.search(r"LBFGS$|Regress|Classifier$|SV[CMR]$|Means$", name) is not None
+    )
 
 
 _WHOLE = re.compile(

@@ -39,16 +39,34 @@ class Turn:
 
 
 def gate(source: Script, node: ast.AST) -> Gate | None:
-    """The nearest condition around a line, within its loop, that is true once in several micro-batches."""
+    """The nearest condition around a line, within its loop, that is true once in several micro-batches.
+
+    Also one that leaves the round before the line: `if (i + 1) % n: continue`.
+    """
     inner: ast.AST = node
     for parent in source.above(node):
-        if isinstance(parent, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)):
-            return None
+        left = _left_before(source, parent, inner)
+        if left is not None or isinstance(
+            parent, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)
+        ):
+            return left
         if isinstance(parent, ast.If) and inner is not parent.test:
             turn = turn_of_test(source, parent.test)
             if turn is not None:
                 return Gate(parent, turn.count, (inner in parent.body) != turn.negated)
         inner = parent
+    return None
+
+
+def _left_before(source: Script, parent: ast.AST, inner: ast.AST) -> Gate | None:
+    """`if (i + 1) % n: continue` above a line of the same block; `return` in a function."""
+    blocks = [getattr(parent, name, None) for name in ("body", "orelse", "finalbody")]
+    block = next((b for b in blocks if isinstance(b, list) and inner in b), [])
+    for one in block[: block.index(inner)] if block else ():
+        if isinstance(one, ast.If) and isinstance(one.body[-1], (ast.Continue, ast.Return)):
+            turn = turn_of_test(source, one.test)
+            if turn is not None:
+                return Gate(one, turn.count, turn.negated)
     return None
 
 

@@ -45,6 +45,10 @@ def same_source(source: Script) -> Finding | None:
             continue
         if any(isinstance(n.slice, ast.Slice) for n in of(call, ast.Subscript)):
             continue
+        if (rows := _rows_drawn(source, call)) and all(
+            rows != _rows_drawn(source, c) for c in source.named(last_name(call.func)) if c is not call
+        ):
+            continue
         others = [c for c in source.named(last_name(call.func)) if c is not call and not _told_apart(c, call)]
         if any(set(mine) & set(_sources(source, c)) for c in others):
             return at(source, held.node, "the held-out data are read from the training data's source")
@@ -57,6 +61,13 @@ def _rows_handed(call: ast.Call) -> Iterator[str]:
     for value in given:
         if isinstance(value, (ast.Name, ast.Attribute)) and _ROWS.search(last_name(value)):
             yield last_name(value)
+
+
+def _rows_drawn(source: Script, call: ast.Call) -> str:
+    """How a call is told the rows that it takes of a source: `SubsetSampler(range(45000, 50000))`."""
+    given = [*call.args, *(k.value for k in call.keywords if k.arg)]
+    made = [v for g in given for v in (g, *flow(source).values(g, 2)) if isinstance(v, ast.Call)]
+    return next((unparse(v) for v in made if re.search(r"Subset|^range$", last_name(v.func))), "")
 
 
 _ROWS = re.compile(

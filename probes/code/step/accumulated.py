@@ -185,6 +185,8 @@ def _cleared_between(source: Script) -> Finding | None:
                     for p in source.above(clear)
                     if micro[0] in source.above(p)
                 )
+                own = gate(source, clear)
+                free = free and not (own is not None and own.last)  # below `if (i + 1) % n: continue`
                 if same and (free or _in_between(source, clear, step)) and _of_step(source, clear, step):
                     return at(
                         source,

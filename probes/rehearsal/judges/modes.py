@@ -69,7 +69,7 @@ def scored_in_training(machine: Machine) -> Iterator[Verdict]:
         for a in scored(machine)
         if a.modal and not a.net.unsure and any(w.moved for w in a.net.parameters())
         if not any(_DETECTORS.search(name) for name, _ in a.modal)
-        if not _learnt_as_well(machine, a)
+        if not _learnt_as_well(machine, a) and not _sampled(machine, a)
     ]
     on = [a for a in asks if any(mode for _, mode in a.modal)]
     if on and len(on) == len(asks) and not on[0].guessed:
@@ -79,6 +79,23 @@ def scored_in_training(machine: Machine) -> Iterator[Verdict]:
             on[0].node,
             f"{', '.join(layers)} are still in training mode where figures are taken",
         )
+
+
+def _sampled(machine: Machine, asked: Asked) -> bool:
+    """Dropout draws on purpose: it alone is switched on, or the same rows are asked for again and again."""
+    if not all("drop" in name.lower() for name, mode in asked.modal if mode):
+        return False
+    return not asked.mode or (
+        asked.rows is not None
+        and any(
+            a.node is asked.node
+            and a.number != asked.number
+            and a.loops[:-1] == asked.loops[:-1]
+            and a.rows is not None
+            and list(a.rows) == list(asked.rows)
+            for a in machine.asks.values()
+        )
+    )
 
 
 def _learnt_as_well(machine: Machine, asked: Asked) -> bool:

@@ -93,11 +93,19 @@ def _moves(machine: Machine, mine: list[Any]) -> _Moves | None:
     counts = [_of_rounds(mine, around)]
     optimizer = mine[0].schedule.optimizer
     steps = [e for e in machine.journal.of(Stepped) if e.optimizer is optimizer]
-    counts += [_of_rounds(machine.journal.of(Backward), around), _of_rounds(steps, around)]
+    turns = {_outside(e, around) for e in mine}  # of several folds, that in which this schedule moves
+    backwards = [e for e in machine.journal.of(Backward) if _outside(e, around) in turns]
+    counts += [_of_rounds(backwards, around), _of_rounds(steps, around)]
     if any(len(set(c.values())) != 1 or len(c) != len(rounds[around]) for c in counts):
         return None
     each = [next(iter(c.values())) for c in counts]
     return _Moves(float(each[0] * machine.lengths[around]), each[0], each[1], each[2])
+
+
+def _outside(event: Event, around: Any) -> tuple[Any, ...]:
+    """The rounds of the loops around a loop."""
+    nodes = [n for n, _ in event.loops]
+    return event.loops[: nodes.index(around)] if around in nodes else ()
 
 
 def _of_rounds(events: list[Event], around: Any) -> dict[int, int]:

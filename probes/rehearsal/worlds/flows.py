@@ -251,8 +251,10 @@ def _generated(call: Call) -> Any:
         count = next((len(s.rows) for s in source if isinstance(s, Tensor) and s.rows is not None), 0)
         source = Data(np.arange(count or call.machine.made_rows), 0, call.node, tuple(source), "slices")
     elif isinstance(source, (str, Unknown)) or type(source).__name__ == "Path":
-        usage = given.get("usage", "")
-        table = call.machine.table(f"flow {_key(source)}:{usage if isinstance(usage, str) else '?'}")
+        usage, sampler = given.get("usage", ""), given.get("sampler")
+        # rows that a sampler of a subset gives are rows of their own: which ones is not looked at
+        part = f":{id(sampler)}" if sampler is not None and not _all_rows(sampler) else ""
+        table = call.machine.table(f"flow {_key(source)}:{usage if isinstance(usage, str) else '?'}{part}")
         source = Data(np.arange(call.machine.tables[table][1]), table, call.node, None, call.callee.last)
         columns = columns or ("image", "label")
     chain = flow(call.machine, source, call.node, columns=columns)
@@ -260,6 +262,16 @@ def _generated(call: Call) -> Any:
     if mixes is None or mixes is True:
         return chain.then("shuffle", True, None)
     return chain if mixes is False else chain.then("maybe shuffle")
+
+
+def _all_rows(sampler: Any) -> bool:
+    return (
+        re.search(
+            r"(?:^|\.)(?:Random|Sequential|Distributed|PK)Sampler",
+            str(getattr(sampler, "key", getattr(sampler, "name", ""))),
+        )
+        is not None
+    )
 
 
 # ------------------------------------------------------------------------------------ steps

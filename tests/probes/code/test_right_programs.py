@@ -1,0 +1,316 @@
+"""Right forms that were taken for faults, each beside the fault that is still found."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._scripts import state
+
+ACCUMULATED = """
+import math, torch
+model = torch.nn.Linear(4, 1)
+ACCUM = 16
+loader = torch.utils.data.DataLoader(data, 4, shuffle=True)
+opt = torch.optim.AdamW(model.parameters(), lr=1e-3)
+total = EPOCHS * (len(loader) // ACCUM)
+sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda s: 0.5 * (1 + math.cos(math.pi * s / total)))
+EPOCHS = 5
+for epoch in range(EPOCHS):
+    for i, (x, y) in enumerate(loader):
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        (loss / ACCUM).backward()
+        if (i + 1) % ACCUM:
+            continue
+        opt.step()
+        sched.step()
+        opt.zero_grad()
+"""
+
+
+def test_a_round_that_is_left_before_the_step_gathers_gradients() -> None:
+    assert state("script-schedule-unit", ACCUMULATED) != "present"
+    assert state("script-cleared-between-micro-batches", ACCUMULATED) != "present"
+    moved = ACCUMULATED.replace("        if (i + 1)", "        sched.step()\n        if (i + 1)").replace(
+        "        opt.step()\n        sched.step()", "        opt.step()"
+    )
+    assert state("script-schedule-unit", moved) == "present"
+    cleared = ACCUMULATED.replace("        loss = torch", "        opt.zero_grad()\n        loss = torch")
+    assert state("script-cleared-between-micro-batches", cleared) == "present"
+
+
+def test_a_loss_that_is_not_divided_where_rounds_are_left() -> None:
+    assert state("script-accumulation-not-divided", ACCUMULATED) != "present"
+    assert (
+        state("script-accumulation-not-divided", ACCUMULATED.replace("(loss / ACCUM)", "loss")) == "present"
+    )
+
+
+FOLDS = """
+import torch
+from sklearn.model_selection import KFold
+from torch.utils.data import DataLoader, Subset, TensorDataset
+data = TensorDataset(torch.randn(90, 4), torch.randn(90, 1))
+EPOCHS = 10
+for fold, (a, b) in enumerate(KFold(3).split(range(90))):
+    loader = DataLoader(Subset(data, a), 10, shuffle=True)
+    model = torch.nn.Linear(4, 1)
+    opt = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    sched = torch.optim.lr_scheduler.CosineAnnealingLR(opt, EPOCHS * len(loader))
+    for epoch in range(EPOCHS):
+        for x, y in loader:
+            loss = torch.nn.functional.mse_loss(model(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            sched.step()
+"""
+
+
+def test_each_fold_moves_a_schedule_of_its_own() -> None:
+    assert state("script-schedule-unit", FOLDS) != "present"
+    short = FOLDS.replace("            sched.step()", "        sched.step()")
+    assert state("script-schedule-unit", short) == "present"
+
+
+SOUND = """
+import torch, torchaudio
+from torch import nn
+class Front(nn.Module):
+    def __init__(self, train):
+        super().__init__()
+        self.mel = torchaudio.transforms.MelSpectrogram(16000)
+        self.aug = {aug}
+        {norm}
+    def forward(self, wav):
+        return self.aug(self.mel(wav))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.front = {front}
+        self.fc = nn.Linear(80, 5)
+    def forward(self, x):
+        return self.fc(self.front(x).mean(-1))
+"""
+MASK = "torchaudio.transforms.TimeMasking(35)"
+
+
+@pytest.mark.parametrize(
+    ("aug", "norm", "front", "said"),
+    [
+        (MASK, "pass", "Front(True)", "present"),
+        (
+            f"nn.Sequential({MASK}, nn.Identity())",
+            "self.norm = nn.BatchNorm1d(80)",
+            "nn.Identity()",
+            "present",
+        ),
+        (f"{MASK} if train else nn.Identity()", "pass", "Front(True)", "unknown"),
+        (MASK, "pass", "nn.Identity()", "unknown"),  # a step of processing, which is not in the network
+    ],
+)
+def test_masks_of_a_module_that_is_made_for_one_side(aug: str, norm: str, front: str, said: str) -> None:
+    found = state("script-evaluation-augmented", SOUND.format(aug=aug, norm=norm, front=front))
+    assert (found == "present") == (said == "present")
+
+
+LBFGS = """
+import torch
+def probe(head, x, y, epochs=100):
+    opt = torch.optim.LBFGS(head.parameters(), max_iter=epochs)
+    def closure():
+        opt.zero_grad()
+        loss = torch.nn.functional.cross_entropy(head(x), y)
+        loss.backward()
+        return loss
+    opt.step(closure)
+loader = torch.utils.data.DataLoader(data, 4)
+"""
+
+
+def test_a_round_of_a_solver_sees_all_data() -> None:
+    assert state("script-schedule-unit", LBFGS) != "present"
+    other = LBFGS.replace(
+        "torch.optim.LBFGS(head.parameters(), max_iter=epochs)", "make(head, total_steps=epochs)"
+    )
+    assert state("script-schedule-unit", other) == "present"
+
+
+SHIFTED = """
+import torch
+from torch import nn
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pre, self.rnn, self.skip = nn.Linear(80, 32), nn.GRU(32, 32), nn.Linear(80, 32)
+    def forward(self, memory, mel):
+        b = len(mel)
+        skip = self.skip(mel)
+        frames = self.pre(torch.cat([{first}, mel[:, :-1]], 1))
+        return torch.cat([self.rnn(frames)[0], {second}], -1)
+"""
+
+
+def test_frames_that_are_shifted_by_a_step_begin_with_zeros() -> None:
+    right = SHIFTED.format(first="memory.new_zeros(b, 1, 80)", second="skip")
+    assert state("script-branch-lost", right) != "present"
+    fault = SHIFTED.format(first="memory.new_zeros(b, 1, 80)", second="torch.zeros_like(skip)")
+    assert state("script-branch-lost", fault) == "present"
+
+
+DROPS = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+class {name}(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(80, 32)
+    def forward(self, x):
+        return F.dropout(F.relu(self.a(x)), 0.5{told})
+model = {name}()
+{uses}
+"""
+DRAWN = "mean = torch.stack([model(x) for _ in range(30)]).mean(0)"
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "uses", "fault"),
+    [
+        ("Net", ", training=True", "y = model(x)", True),
+        ("Net", "", DRAWN, True),
+        ("Net", ", training=True", "for epoch in range(9):\n    y = model(x)\n    y.sum().backward()", True),
+        ("Net", ", training=self.training", "y = model(x)", False),
+        ("Prenet", ", training=True", "y = model(x)", False),
+        ("Net", ", training=True", DRAWN, False),
+        ("Net", ", training=True", "out = []\nfor _ in range(30):\n    out.append(model(x))", False),
+    ],
+)
+def test_dropout_that_draws_on_purpose(name: str, told: str, uses: str, fault: bool) -> None:
+    found = state("script-dropout-always-on", DROPS.format(name=name, told=told, uses=uses))
+    assert (found == "present") == fault
+
+
+SAMPLED = """
+import torch
+from torch import nn
+x, y = torch.randn(90, 4), torch.randn(90, 1)
+xv, yv = torch.randn(30, 4), torch.randn(30, 1)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 1))
+opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+for epoch in range(5):
+    model.train()
+    loss = nn.functional.mse_loss(model(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+{mode}
+with torch.no_grad():
+    {asked}
+    print("rmse", (mean - yv).pow(2).mean().sqrt().item())
+"""
+ALONE = """model.eval()
+for m in model.modules():
+    if isinstance(m, nn.Dropout):
+        m.train()"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "asked", "fault"),
+    [
+        ("model.train()", "mean = model(xv)", True),
+        ("", "mean = model(xv)", True),
+        ("model.eval()", "mean = model(xv)", False),
+        (ALONE, "mean = torch.stack([model(xv) for _ in range(20)]).mean(0)", False),
+        (ALONE, "mean = model(xv)", False),
+    ],
+)
+def test_dropout_that_is_switched_on_alone(mode: str, asked: str, fault: bool) -> None:
+    found = state("script-train-mode-while-evaluating", SAMPLED.format(mode=mode, asked=asked))
+    assert (found == "present") == fault
+
+
+SUBSETS = """
+import mindspore as ms
+from mindspore import nn
+from mindspore.dataset import Cifar10Dataset, {samplers}
+def create(path, usage, batch, sampler=None):
+    ds = Cifar10Dataset(path, usage=usage, sampler=sampler)
+    return ds.batch(batch)
+train = create(root, "train", 32, {first})
+val = create(root, "train", 32, {second})
+test = create(root, "test", 32)
+net = nn.Dense(4, 2)
+opt = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+model = ms.train.Model(net, nn.CrossEntropyLoss(), opt, metrics={{"acc"}})
+model.train(5, train)
+print(model.eval(val))
+"""
+RANDOM, FIRST, REST = (
+    "RandomSampler()",
+    "SubsetRandomSampler(range(45000))",
+    "SubsetSampler(list(range(45000, 50000)))",
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "fault"), [(FIRST, REST, False), (FIRST, FIRST, True), ("None", "None", True)]
+)
+def test_subsets_of_one_source(first: str, second: str, fault: bool) -> None:
+    text = SUBSETS.format(samplers="SubsetRandomSampler, SubsetSampler", first=first, second=second)
+    assert (state("script-training-sees-evaluation", text) == "present") == fault
+    if not fault:
+        assert state("script-evaluates-training-data", text) != "present"
+
+
+SCALED = """
+import torch
+from torch import nn
+{scales}
+model = nn.Linear(4, 2)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    loss = nn.functional.cross_entropy(model(prepare(x)), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("scales", "fault"),
+    [
+        ("def prepare(x):\n    return x.flatten(1)", True),
+        ("def prepare(x):\n    return x / 127.5 - 1.0", False),
+        ("from torchvision.transforms.functional import to_tensor\nprepare = to_tensor", False),
+        ("import paddle\nprepare = paddle.to_tensor", True),
+    ],
+)
+def test_inputs_that_are_scaled_by_half_their_range(scales: str, fault: bool) -> None:
+    assert (state("script-no-normalisation", SCALED.format(scales=scales)) == "present") == fault
+
+
+PADDLE = """
+import numpy as np
+import paddle
+{seed}
+class Net(paddle.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.fc = paddle.nn.Linear(4, 2)
+    def forward(self, x):
+        return self.fc(x)
+net = Net()
+opt = paddle.optimizer.Adam(1e-3, parameters=net.parameters())
+for x, y in loader:
+    loss = paddle.nn.functional.cross_entropy(net(x), y)
+    loss.backward()
+    opt.step()
+    opt.clear_grad()
+"""
+
+
+def test_paddles_seed_is_one() -> None:
+    assert state("script-nothing-seeded", PADDLE.format(seed="np.random.seed(1)")) == "present"
+    assert (
+        state("script-nothing-seeded", PADDLE.format(seed="np.random.seed(1); paddle.seed(1)")) != "present"
+    )
