@@ -191,7 +191,10 @@ def _accumulates(source: Script) -> Iterator[tuple[ast.AST, str]]:
         mine = gate(source, step)
         if mine is not None and mine.count is not None and mine.last and not _reports(mine.count):
             written = any(isinstance(n.op, ast.Mod) for n in of(mine.branch.test, ast.BinOp))
-            left = mine.branch not in source.above(step)  # `if (i + 1) % n: continue` above it
+            # `if (i + 1) % n: continue` above the step, and not above the gradients
+            left = mine.branch not in source.above(step) and not any(
+                (own := gate(source, b)) is not None and own.branch is mine.branch for b in source.backwards
+            )
             if (not written or left or _in_both_arms(source, mine.branch)) and not _reports(mine.count):
                 yield step, unparse(mine.count)
     for backward in source.backwards:

@@ -43,6 +43,12 @@ def test_a_loss_that_is_not_divided_where_rounds_are_left() -> None:
     assert (
         state("script-accumulation-not-divided", ACCUMULATED.replace("(loss / ACCUM)", "loss")) == "present"
     )
+    left = "        if (i + 1) % ACCUM:\n            continue\n"
+    now_and_then = ACCUMULATED.replace(left, "").replace(
+        "        loss = torch", left + "        loss = torch"
+    )
+    now_and_then = now_and_then.replace("(loss / ACCUM)", "loss")
+    assert state("script-accumulation-not-divided", now_and_then) != "present"
 
 
 FOLDS = """
