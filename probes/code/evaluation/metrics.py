@@ -62,6 +62,7 @@ from .lightning_scores import lists_of_hooks, one_metric_for_both
 from .meters import meters_go_on
 from .misread import softmax_of_two_axes, wrong_kind
 from .named_figures import other_than_named
+from .never_added import asked_and_never_filled
 from .of_tasks import OF_TASKS
 from .other_kind import mean_of_batch_scores, softmax_of_many_labels
 from .own_measure import errors_cancel_out, measures_itself
@@ -190,7 +191,7 @@ def metric_miscounts(view: View) -> Finding:
             told_at(first_broken),
             *(told_at(broken_meter), told_at(broken_ranks), told_at(broken_pairs)),
             told_at(broken_keras_metric),
-            *(counted_above_alone, truth_turned_alone),
+            *(counted_above_alone, truth_turned_alone, asked_and_never_filled),
             told_at(turned_back_otherwise),
             figures_exchanged,
             played_at_random,

@@ -30,6 +30,7 @@ from .in_getitem import answer_is_the_input, label_of_the_one_before
 from .mixed_pairs import shares_exchanged
 from .moved_together import left_where_it_was
 from .pixel_types import bytes_wrap, classes_divided
+from .rows_unlike import inputs_and_targets_by_other_rows, sides_of_picture_exchanged
 from .twin_pictures import labels_scaled_by_chance, mirrored_on_another_axis, one_of_two_moved
 
 
@@ -56,7 +57,7 @@ def sample_torn_apart(view: View) -> Finding:
             rows_fed_apart,
             flipped_apart,
             turned_alone,
-            left_where_it_was,
+            *(left_where_it_was, inputs_and_targets_by_other_rows, sides_of_picture_exchanged),
             cut_at_exchanged_corners,
             turned_by_another_draw,
             one_of_two_moved,

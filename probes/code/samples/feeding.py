@@ -37,6 +37,7 @@ from .drawn_orders import (
     order_sorted_again,
     seeded_each_epoch,
 )
+from .orders_kept import same_order_each_epoch
 
 
 @probe()
@@ -70,6 +71,7 @@ def order_is_fixed(view: View) -> Finding:
             _pipeline,
             step_thrown_away,
             order_kept,
+            same_order_each_epoch,
             fit_in_order,
             _own_loader,
             _first_windows,

@@ -73,6 +73,16 @@ def left_where_it_was(source: Script) -> Finding | None:
     return _by_steps_alone(source) or _column_alone(source)
 
 
+def handed_on_together(function: Function) -> set[str]:
+    """The parts of a sample that a function gives back."""
+    return _handed_on(function)
+
+
+def lies_over(name: str) -> bool:
+    """It is named after a mask, boxes or points."""
+    return _OVER.match(_word(name)) is not None
+
+
 def _word(name: str) -> str:
     """What a part is called: `mask` of `sample["mask"]`, of `self.mask`."""
     told = re.search(r"\[['\"](\w+)['\"]\]$", name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers.script import keyword
+from ...readers._tree import of, unparse
+from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at
@@ -49,3 +50,35 @@ def _without_groups(source: Script) -> str:
         if reads and all(before.endswith("set(") for before in reads):
             code = code.replace(match[0], "")
     return code
+
+
+_LATER = re.compile(
+    r"(?i)shuffle(?!=)|\.sample\(|randint|choice\(|sampler|take\(|interleave|forecast|series|lstm|gru\b"
+)
+
+
+def same_order_each_epoch(source: Script) -> Finding | None:
+    """A pipeline of `tf.data` that is made for training by a flag, split by chance once and never shuffled.
+
+    The rows come in one and the same order and the same batches in every epoch.
+    """
+    if not {"keras", "tensorflow"} & set(source.frameworks) or source.loose or _LATER.search(source.code):
+        return None
+    for function in source.of(ast.FunctionDef):
+        made = [c for c in of(function, ast.Call) if last_name(c.func) == "from_tensor_slices"]
+        batches = [c for c in of(function, ast.Call) if last_name(c.func) in ("batch", "padded_batch")]
+        flags = {a.arg for a in function.args.args}
+        asked = [i for i in of(function, ast.If, ast.IfExp) if unparse(i.test) in flags]
+        if not made or not batches or not asked:
+            continue
+        told = {
+            unparse(a) for c in source.named(function.name) for a in [*c.args, *(k.value for k in c.keywords)]
+        }
+        fits = [
+            c
+            for c in source.named("fit")
+            if literal(source, keyword(c, "epochs")) != 1 and keyword(c, "epochs")
+        ]
+        if {"True", "False"} <= told and fits:
+            return at(source, batches[0], "training rows come in one order, the same in every epoch")
+    return None

@@ -1,0 +1,134 @@
+"""Parts of the data that a program asks for by one file, or draws from one whole with one draw."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ...readers._tree import of, unparse
+from ...readers.script import last_name
+from ...registry import Finding
+from ...scripts.flow import flow
+from ...scripts.syntax import Script
+from ..shared.checks import at
+from ..shared.nodes import assigned
+from ..shared.sides import side
+
+_FIGURES = ("mean", "std", "nanmean", "nanstd", "min", "max", "var", "median")
+
+
+def training_file_for_held_out(source: Script) -> Finding | None:
+    """`valid = load("train.csv", False)` beside `train = load("train.csv", True)`.
+
+    Only where a third part, `test = load("test.csv", False)`, says that files tell the parts apart.
+    """
+    if source.loose:
+        return None
+    made: dict[str, list[tuple[bool, ast.Assign, ast.Call]]] = {}
+    for node in source.of(ast.Assign):
+        for target, value in assigned(node):
+            if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
+                continue
+            learns = side(target.id)
+            if learns is not None and last_name(value.func) in flow(source).functions:
+                made.setdefault(unparse(value.func), []).append((learns, node, value))
+    for each in made.values():
+        learnt = [c for learns, _, c in each if learns]
+        held = [(n, c) for learns, n, c in each if not learns]
+        if len(learnt) != 1 or len(held) < 2:
+            continue
+        mine = _texts(learnt[0])
+        told = [n for n, c in held if _texts(c) & {t for t in mine if side(t) is True}]
+        apart = [c for _, c in held if any(side(t) is False for t in _texts(c))]
+        if len(told) == 1 and apart:
+            return at(source, told[0], "the held-out data are read from the file of the training data")
+    return None
+
+
+def _texts(call: ast.Call) -> set[str]:
+    """The texts that a call is handed."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    return {n.value for g in given for n in of(g, ast.Constant) if isinstance(n.value, str)}
+
+
+def validated_on_the_test_part(source: Script) -> Finding | None:
+    """`tr, te = split(x, seed)`, then `tr, va = split(x, seed)`: one draw twice, and both parts are one."""
+    splits = [
+        n
+        for n in source.of(ast.Assign)
+        if isinstance(n.value, ast.Call)
+        and last_name(n.value.func) == "train_test_split"
+        and isinstance(n.targets[0], ast.Tuple)
+    ]
+    for one in splits:
+        for other in splits:
+            if other.lineno <= one.lineno or source.function_around(one) is not source.function_around(other):
+                continue
+            if unparse(one.value) != unparse(other.value) or "random_state" not in unparse(one.value):
+                continue
+            names = [[unparse(e) for e in getattr(n.targets[0], "elts", [])] for n in (one, other)]
+            whole = {unparse(a) for a in getattr(one.value, "args", [])}
+            if any(w in names[0] for w in whole):
+                continue  # the whole is given another value between
+            unlike = [(a, b) for a, b in zip(*names, strict=False) if a != b]
+            held = [p for p in unlike if side(p[0]) is False and side(p[1]) is False]
+            if held and not any({side(a), side(b)} == {True, False} for a, b in unlike):
+                why = f"`{held[0][1]}` and `{held[0][0]}` are one part, drawn twice alike"
+                return at(source, other, why)
+    return None
+
+
+def figures_of_the_whole(source: Script) -> Finding | None:
+    """`scale = Scale(v.mean(0), v.std(0))`, and later `v[:a]` is learnt from and `v[a:]` is scored.
+
+    Only where both are kept for the inputs, and the parts are cut out of the same name after it.
+    """
+    for node in source.of(ast.Assign):
+        whole = _figured(node.value)
+        if whole is None or len(node.targets) != 1:
+            continue
+        scope = source.function_around(node) or source.tree
+        cuts = [
+            s
+            for s in of(scope, ast.Subscript)
+            if unparse(s.value) == whole
+            and isinstance(s.slice, ast.Slice)
+            and isinstance(s.ctx, ast.Load)
+            and s.lineno > node.lineno
+        ]
+        begins = {
+            unparse(c.slice.upper)
+            for c in cuts
+            if isinstance(c.slice, ast.Slice) and c.slice.upper and not c.slice.lower
+        }
+        goes_on = {unparse(c.slice.lower) for c in cuts if isinstance(c.slice, ast.Slice) and c.slice.lower}
+        scaled = list(_turned(scope, whole, node))
+        if begins & goes_on and scaled:
+            return at(
+                source, node, f"mean and deviation are those of all of `{whole}`, held-out rows as well"
+            )
+    return None
+
+
+def _figured(value: ast.expr) -> str | None:
+    """The one name whose mean and deviation, as a whole, an expression takes."""
+    found: dict[str, set[str]] = {}
+    for call in of(value, ast.Call):
+        if last_name(call.func) in _FIGURES and isinstance(call.func, ast.Attribute):
+            owner = call.func.value
+            if isinstance(owner, ast.Name) and owner.id not in ("np", "torch", "tf", "jnp"):
+                found.setdefault(owner.id, set()).add(last_name(call.func))
+            elif isinstance(owner, ast.Name) and call.args and isinstance(call.args[0], ast.Name):
+                found.setdefault(call.args[0].id, set()).add(last_name(call.func))
+    whole = [n for n, f in found.items() if {"mean", "std"} <= f or {"min", "max"} <= f]
+    return whole[0] if len(whole) == 1 and len(found) == 1 else None
+
+
+def _turned(scope: ast.AST, whole: str, after: ast.Assign) -> Iterator[ast.Assign]:
+    """The whole is given what a method, or a formula, makes of it: `v = scale.forward(v)`."""
+    names = {n.id for t in after.targets for n in of(t, ast.Name)}
+    for node in of(scope, ast.Assign):
+        if node.lineno > after.lineno and any(unparse(t) == whole for t in node.targets):
+            told = {n.id for n in of(node.value, ast.Name)}
+            if whole in told and names & told:
+                yield node
