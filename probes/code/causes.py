@@ -6,6 +6,7 @@ One cause has many faces in code, and a script shows one of them: what else is a
 from __future__ import annotations
 
 from ..by_hand.class_losses import broken_class_loss
+from ..forward.judged import answers_show
 from ..registry import Finding, View, any_of, probe
 from .calls.field import set_train_missing
 from .evaluation.formulas import score_minimised
@@ -163,8 +164,14 @@ def wiring_wrong(view: View) -> Finding:
             result_thrown_away,
             only_last_layer,
             branch_lost,
+            _unheard,
         )
     )
+
+
+def _unheard(view: View) -> Finding:
+    """Of what a network is given, something changes none of its answers."""
+    return first(view, answers_show("orderless", "deaf"), "the scripts ask no network that can be worked out")
 
 
 @probe()
@@ -287,6 +294,7 @@ _AXES = (
     torn_in_model,
     last_of_batch,
     positions_of_samples,
+    answers_show("met", "met-by-shape"),
 )
 _ATTENTION = (
     *(mask_times_scores, mask_turned_round, mask_too_small),

@@ -130,6 +130,7 @@ class Asking(Flowing):
         if numbers is not None and isinstance(answer, Tensor) and event.rows is not None:
             answer.number = numbers.answers(event.rows)
             answer.done = ()  # only what is done to the answer counts
+        event.done = tuple(t.done for t in self.tensors([answer]))
         for place, one in enumerate(self.tensors([answer])):
             one.mark = marks.of_answer(self.machine, net, event.inputs, place)
             event.reaches |= self.reaching(one)

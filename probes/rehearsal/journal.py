@@ -39,6 +39,7 @@ class Asked(Event):
     reaches: frozenset[int] = NOTHING  # the weights that a gradient through the answer would reach
     inputs: tuple[int, ...] = ()  # how what it was given was made (see `marks`)
     made: Any = None  # how the answer was made of that
+    done: tuple[tuple[str, ...], ...] = ()  # what was done to each tensor of the answer, last thing last
 
 
 @dataclass(eq=False)

@@ -371,6 +371,7 @@ class Objects(Asking):
         if self.is_net(kind):
             made = Net(kind, serial=len(self.nets), node=node, home=home_of(kind.foreign()))
             made.mode = made.home not in ASLEEP
+            made.given, made.named = tuple(given), named
             self.nets.append(made)
         else:
             made = Instance(kind)

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...forward.judged import answers_show
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
@@ -29,7 +30,7 @@ def batch_first_missing(view: View) -> Finding:
     These layers expect (time, batch, features) by default; `out[:, -1]` or `out.mean(1)` then runs over
     the batch. Left aside where axes are swapped on the way.
     """
-    checks = either(_batch_first, _batch_first_of_some, steps_along_batch)
+    checks = either(_batch_first, _batch_first_of_some, steps_along_batch, answers_show("met-in-layer"))
     return first(view, checks, "the scripts hold no layer over sequences whose output can be followed")
 
 

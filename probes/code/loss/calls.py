@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import replace
 
+from ...forward.judged import answers_show
 from ...readers._tree import of, unparse
 from ...readers.script import all_arguments, argument, last_name, loss_name
 from ...registry import Finding, View, any_of, probe
@@ -41,7 +42,9 @@ def double_softmax(view: View) -> Finding:
     """
     return first(
         view,
-        either(_double_softmax, activated_twice, _optax_double, shows("bent-twice")),
+        either(
+            _double_softmax, activated_twice, _optax_double, shows("bent-twice"), answers_show("bent-twice")
+        ),
         "no loss on logits in the scripts",
     )
 
@@ -257,6 +260,7 @@ def activation_missing(view: View) -> Finding:
             activation_left_out,
             ends_unlike_loss,
             shows("not-logs", "own-answers"),
+            answers_show("not-logs"),
         ),
         "no loss on probabilities in the scripts",
     )

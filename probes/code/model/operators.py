@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...forward.judged import answers_show
 from ...readers._tree import of, unparse, walk
 from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
@@ -42,7 +43,7 @@ def output_rectified(view: View) -> Finding:
 
     False positive: targets that cannot be negative. A regression counts only where the script standardises.
     """
-    found = either(_rectified, last_layer_cut, head_cut, stack_cut)
+    found = either(_rectified, last_layer_cut, head_cut, stack_cut, answers_show("rectified"))
     return first(view, found, "no loss whose model's last operation can be told")
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...forward.judged import answers_show
 from ...readers._tree import of, unparse
 from ...readers.script import last_name, receiver
 from ...registry import Finding, View, probe
@@ -31,7 +32,14 @@ def target_is_input(view: View) -> Finding:
         view,
         either(
             *(_same_window, input_again, told_what_to_say, _sees_later, decoder_unmasked),
-            *(next_is_seen, past_hidden_by_hand, windows_overlap, windows_hold_the_answer, *_ORDER),
+            *(
+                next_is_seen,
+                past_hidden_by_hand,
+                windows_overlap,
+                windows_hold_the_answer,
+                *_ORDER,
+                answers_show("follows"),
+            ),
         ),
         "the scripts predict no following elements",
     )
