@@ -93,6 +93,7 @@ REDUCES: Mapping[str, Callable[..., Any]] = {
     "argmin": np.argmin,
     "cumsum": np.cumsum,
     "cumprod": np.cumprod,
+    "logcumsumexp": lambda x, axis=-1: np.logaddexp.accumulate(x, axis=-1 if axis is None else axis),
     "logsumexp": lambda x, axis=None, keepdims=False: np.log(np.exp(x).sum(axis=axis, keepdims=keepdims)),
 }
 SAME = frozenset(
@@ -182,7 +183,7 @@ def _axis(rest: list[Any], named: dict[str, Any]) -> tuple[Any, bool]:
 def _reduced(name: str, given: list[Any], named: dict[str, Any]) -> Any:
     axis, keep = _axis(given[1:], named)
     held = _array(given[0])
-    if name in ("cumsum", "cumprod", "argmax", "argmin"):
+    if name in ("cumsum", "cumprod", "logcumsumexp", "argmax", "argmin"):
         found = REDUCES[name](held, axis=axis)
         return np.expand_dims(found, axis) if keep and axis is not None else found
     return REDUCES[name](held, axis=axis, keepdims=keep)

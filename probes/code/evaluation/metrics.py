@@ -82,6 +82,7 @@ from .rows_apart import filtered_apart, scored_in_another_order
 from .said_test import answers_of_other_rows, scored_against_itself, test_of_other_rows
 from .scores_misread import scores_misread
 from .shares import counted_above_alone
+from .size_unread import counted_and_divided_by_batches
 from .squashed import squashed_twice
 from .tensor_sums import (
     COUNTERS,
@@ -99,6 +100,7 @@ from .totals import (
     last_round_only,
     never_begun_anew,
 )
+from .twice_alike import one_value_under_two_names
 from .units_apart import truth_turned_alone
 from .units_unlike import one_side_turned_back, truth_scaled_in_training_alone
 from .worked_out import worked_out_otherwise
@@ -192,6 +194,7 @@ def metric_miscounts(view: View) -> Finding:
             *(told_at(broken_meter), told_at(broken_ranks), told_at(broken_pairs)),
             told_at(broken_keras_metric),
             *(counted_above_alone, truth_turned_alone, asked_and_never_filled),
+            *(counted_and_divided_by_batches, one_value_under_two_names),
             told_at(turned_back_otherwise),
             figures_exchanged,
             played_at_random,

@@ -59,6 +59,16 @@ def truth_turned_alone(source: Script) -> Finding | None:
     return _another_column(source)
 
 
+def answers_turned_back(source: Script) -> bool:
+    """What a model gives is turned back by a mean and a deviation: `net(x) * std + mean`."""
+    for node in source.of(ast.BinOp, ast.Call):
+        if (inner := _turned_back(source, node)) is not None:
+            end = _end(source, inner, 6)
+            if end is not None and end[0] == "answer":
+                return True
+    return False
+
+
 def _end(source: Script, node: ast.expr, depth: int, turned: bool = False) -> tuple[str, bool] | None:
     """What a value is, "answer" of a model or "given", and whether it was turned back on the way."""
     if depth == 0:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ...by_hand.overlaps import broken_overlap
+from ...by_hand.survival import broken_hazards
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name, loss_name
 from ...registry import Finding, View, probe
@@ -45,7 +46,7 @@ def overlap_loss_wrong(view: View) -> Finding:
 
 def _worked_out(source: Script) -> Finding | None:
     """A class or function that is named after such a loss, worked out on made answers."""
-    found = broken_overlap(source)
+    found = broken_overlap(source) or broken_hazards(source)
     return at(source, *found) if found is not None else None
 
 

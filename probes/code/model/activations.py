@@ -15,6 +15,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, first, holds_unseen_layers, imports_locals, is_evaluation, ok, on_other_sides
 from ..shared.sides import either, literal
 from .lists_gone_through import rounds_unbent
+from .skips_lost import softmax_in_each_round
 
 _LAYERS = re.compile(r"^(?:Lazy)?(?:Linear|Dense|Conv[123][dD]|ConvTranspose[123]d|Embedding)$")
 _NORMS = re.compile(r"^(?:Batch|Layer|Group|Instance|RMS)_?Norm\w*$")
@@ -30,7 +31,9 @@ def softmax_misplaced(view: View) -> Finding:
     Between layers it lets the units share a sum of one; over one value it is always one.
     Attention, gates and choices among experts are left aside by name.
     """
-    return first(view, either(_of_one, _between), "the scripts stack no layers with a softmax")
+    return first(
+        view, either(_of_one, _between, softmax_in_each_round), "the scripts stack no layers with a softmax"
+    )
 
 
 @probe()

@@ -12,6 +12,7 @@ from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import Flow, flow, losses
 from ...scripts.syntax import Function, Script, outermost_call
+from ..evaluation.units_apart import answers_turned_back
 from ..loss.outputs import last_layer_cut
 from ..shared.checks import at, first, ok
 from ..shared.nodes import not_in_training, whole_number
@@ -109,6 +110,8 @@ def _needs_sign(source: Script) -> bool:
     if any(_ON_SCORES.search(k) for k in kinds) or "from_logits=True" in source.code:
         return True
     if source.named("logsigmoid", "LogSigmoid") or _targets_centred(source):
+        return True
+    if source.named("std", "nanstd") and not source.named("min", "max") and answers_turned_back(source):
         return True
     for node in source.of(ast.BinOp):
         if isinstance(node.op, ast.Sub):

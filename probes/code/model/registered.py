@@ -179,6 +179,8 @@ def _is_layer(mine: Flow, item: ast.expr, depth: int = 3) -> bool:
         if not isinstance(item.func, ast.Attribute):
             return False
         item = item.func.value
+    if isinstance(item, ast.Name) and depth and (made := mine.whole_given(item)) is not None:
+        item = made
     if not isinstance(item, ast.Call) or depth == 0:
         return False
     name = last_name(item.func)

@@ -19,6 +19,7 @@ from .compact_values import compact_value_lost
 from .lists_gone_through import left_out_of_rounds
 from .piles import pile_unread, unread_key
 from .reach import layers_with_weights
+from .skips_lost import skip_gathered_and_unread
 
 NORM = re.compile(r"norm", re.IGNORECASE)
 _WEIGHTS = frozenset(
@@ -57,7 +58,11 @@ def value_unused(view: View) -> Finding:
 
     Only values that are made of the input or by a layer count; sizes unpacked from a shape do not.
     """
-    return first(view, either(_value_unused, pile_unread, compact_value_lost), "the scripts hold no model")
+    return first(
+        view,
+        either(_value_unused, pile_unread, compact_value_lost, skip_gathered_and_unread),
+        "the scripts hold no model",
+    )
 
 
 def _value_unused(source: Script) -> Finding | None:
