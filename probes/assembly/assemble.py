@@ -45,6 +45,7 @@ ANSWERS = "answers.yaml"  # what somebody knows of the run, read by the command 
 _STEPS = re.compile(
     r"\.backward\(|\.fit\(|\.minimize\(|\.apply_gradients\(|value_and_grad|Trainer\(|TrainOneStep|GradientTape"
     r"|\.fit_generator\(|\.train_on_batch\(|\.partial_fit\(|\.fit_one_cycle\(|\.fine_tune\(|apply_updates\("
+    r"|create_supervised_trainer\(|\brunner\.train\(|\.learn\(|train_and_evaluate\("
     r"|\bgrad\(\s*\w+[^()]*\)\("
     r"|\.train\(\s*(?:[\w.]*(?i:epoch)\w*|\d+)\s*[,=]"  # model.train(10, batches) of MindSpore
 )

@@ -388,7 +388,7 @@ def other_figure_kept(source: Script) -> Finding | None:
             continue
         mine = flow(source)
         alike = {unparse(choice.new), without_walrus(choice.new)}
-        alike |= {unparse(v) for v in mine.values(choice.new, 4)}
+        alike |= {unparse(v) for v in mine.values(choice.new, 4)} | _without_margin(choice.new)
         if alike & {unparse(told[0]), *(unparse(v) for v in mine.values(told[0], 4))}:
             continue
         if (
@@ -400,6 +400,16 @@ def other_figure_kept(source: Script) -> Finding | None:
         why = f"`{unparse(choice.old)}` is held against {unparse(choice.new)} and set to {unparse(told[0])}"
         return at(source, told[0], why)
     return None
+
+
+def _without_margin(node: ast.expr) -> set[str]:
+    """`loss` of `loss + 1e-4 < best`, `loss + self.min_delta < best`."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Add, ast.Sub)):
+        return set()
+    small = isinstance(node.right, ast.Constant) or re.search(
+        r"(?i)delta|tol|eps|margin|min_", unparse(node.right)
+    )
+    return {unparse(node.left)} if small else set()
 
 
 def _one_of_row(node: ast.expr) -> str:

@@ -172,7 +172,11 @@ def _comes_from_outside(mine: Flow, node: ast.expr) -> bool:
     """A parameter, or an attribute set from one, that no call in the script hands a value for."""
     if isinstance(node, ast.Attribute):
         given = mine.given(node)
-        return given is not None and not given.places and _comes_from_outside(mine, given.value)
+        if (
+            given is None or given.places or unparse(given.value) == unparse(node)
+        ):  # `self.model: Net = self.model`
+            return False
+        return _comes_from_outside(mine, given.value)
     if isinstance(node, ast.Call) and last_name(node.func) in _WRAPPED:
         inner = node.args[0] if last_name(node.func)[:1].isupper() and node.args else None
         inner = inner or getattr(node.func, "value", None)

@@ -70,7 +70,9 @@ def _figures_unused(source: Script) -> Finding | None:
             if (
                 name
                 and not inside
-                and not re.search(r"(?i)loss|weight|init|grad|reward|y_|_y|target|label", name)
+                and not re.search(
+                    r"(?i)loss|weight|init|grad|reward|y_|_y|target|label|val_|_val|pred|resid|score", name
+                )
             ):
                 if _SPREAD.search(name) or _CENTRE.search(name):
                     made.setdefault(name, node)

@@ -225,6 +225,21 @@ def _makes_model(source: Script, function: Function) -> bool:
     )
 
 
+def _of_new_model(call: ast.Call, loop: ast.AST) -> bool:
+    """The network of an optimizer is made in the same loop: `model = Model(file).to(device)`."""
+    held = {
+        unparse(c.func.value)
+        for c in of(call, ast.Call)
+        if isinstance(c.func, ast.Attribute) and last_name(c.func) in ("parameters", "named_parameters")
+    }
+    return any(
+        isinstance(n.value, ast.Call)
+        and {unparse(t) for t in n.targets} & held
+        and not {unparse(t) for t in n.targets} & {unparse(e) for e in of(n.value, ast.Name, ast.Attribute)}
+        for n in of(loop, ast.Assign)
+    )
+
+
 def _rebuilt(source: Script) -> Finding | None:
     loops = loops_of_step(source)
     built = source.optimizer_calls
@@ -256,6 +271,7 @@ def _rebuilt(source: Script) -> Finding | None:
             for n in of(loop, ast.Assign)
             if isinstance(n.value, ast.Call)
         )
+        made = made or _of_new_model(call, loop)
         if not made and isinstance(source.parents.get(call), ast.Assign) and not _new_rate(call, loop):
             return at(source, call, "the optimizer is built anew in every round of the training loop")
     return ok(source, built[0], "the optimizer is built once")

@@ -6,11 +6,12 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import all_arguments, last_name
 from ...registry import Finding, View, probe
 from ...rehearsal.journal import Stepped
 from ...rehearsal.judges import shows
 from ...rehearsal.machine import rehearsed
+from ...scripts.flow import flow
 from ...scripts.learning import updates
 from ...scripts.syntax import Script
 from ..mindspore.ports import cell_without_update, gradients_unused
@@ -145,6 +146,22 @@ def _updates_by_function(node: ast.Assign) -> bool:
     return unparse(node.targets[0]) in given and any("grad" in g.lower() for g in given)
 
 
+def _handed_to_solver(source: Script) -> bool:
+    """`jinns.solve(params, data, optimizer=tx)`: a library's function takes the steps."""
+    held = {
+        unparse(t)
+        for c in source.optimizer_calls
+        if isinstance(parent := source.parents.get(c), ast.Assign)
+        for t in parent.targets
+    }
+    return any(
+        re.match(r"(?i)solve|train|fit|run|learn|optimi[sz]e|minimi[sz]e", last_name(c.func))
+        and last_name(c.func) not in flow(source).functions
+        and any(unparse(a) in held for a in all_arguments(c))
+        for c in source.calls
+    )
+
+
 def _step_missing(source: Script) -> Finding | None:
     for one in rounds(source):
         if (found := _never_steps(source, one)) is not None:
@@ -175,7 +192,7 @@ def _step_missing(source: Script) -> Finding | None:
     ]
     by_hand = by_hand or bool(source.named("assign", "assign_sub", "assign_add", "set_data"))
     by_hand = by_hand or any(map(_updates_by_function, source.of(ast.Assign)))
-    if by_hand or others or imports_locals(source) or source.trains_by_trainer:
+    if by_hand or others or imports_locals(source) or source.trains_by_trainer or _handed_to_solver(source):
         return None
     return at(source, (*source.backwards, *functional)[0], "an optimizer is built and never steps")
 

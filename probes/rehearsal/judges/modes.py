@@ -69,7 +69,7 @@ def scored_in_training(machine: Machine) -> Iterator[Verdict]:
         for a in scored(machine)
         if a.modal and not a.net.unsure and any(w.moved for w in a.net.parameters())
         if not any(_DETECTORS.search(name) for name, _ in a.modal)
-        if not _learnt_as_well(machine, a) and not _sampled(machine, a)
+        if not _learnt_as_well(machine, a) and not _sampled(machine, a) and not _criterion(a)
     ]
     on = [a for a in asks if any(mode for _, mode in a.modal)]
     if on and len(on) == len(asks) and not on[0].guessed:
@@ -79,6 +79,11 @@ def scored_in_training(machine: Machine) -> Iterator[Verdict]:
             on[0].node,
             f"{', '.join(layers)} are still in training mode where figures are taken",
         )
+
+
+def _criterion(asked: Asked) -> bool:
+    """A module that was handed in, asked of an answer and more: a loss, whose mode tells nothing."""
+    return asked.net.opaque and len(asked.given) > 1 and any(getattr(t, "asked", ()) for t in asked.given)
 
 
 def _sampled(machine: Machine, asked: Asked) -> bool:

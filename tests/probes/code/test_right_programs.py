@@ -320,3 +320,141 @@ def test_paddles_seed_is_one() -> None:
     assert (
         state("script-nothing-seeded", PADDLE.format(seed="np.random.seed(1); paddle.seed(1)")) != "present"
     )
+
+
+EACH_FILE = """
+import os, torch
+from models import Model
+{before}
+for step, file in enumerate(os.listdir(root)):
+    {inside}
+    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for x, y in loader:
+        opt.zero_grad()
+        loss = model(x, y)
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "fault"),
+    [
+        ("model = Model()", "pass", True),
+        ("model = Model()", "model = model.to(device)", True),
+        ("", "model = Model(file).to(device)", False),
+        ("", "model = build(file)", False),
+    ],
+)
+def test_an_optimizer_for_each_new_model(before: str, inside: str, fault: bool) -> None:
+    found = state("script-optimizer-rebuilt", EACH_FILE.format(before=before, inside=inside))
+    assert (found == "present") == fault
+
+
+HANDED = """
+import torch
+def train(model: torch.nn.Module, train_loader, val_loader, optimizer, criterion: torch.nn.Module):
+    for epoch in range(5):
+        model.train()
+        for x, y in train_loader:
+            optimizer.zero_grad()
+            loss = criterion(model(x).squeeze(), y)
+            loss.backward()
+            optimizer.step()
+        {mode}
+        total = 0.0
+        with torch.no_grad():
+            for x, y in val_loader:
+                outputs = model(x)
+                total += criterion(outputs.squeeze(), y).item()
+        print(f"val loss {{total / len(val_loader)}}")
+"""
+
+
+def test_the_mode_of_a_loss_that_is_handed_in() -> None:
+    assert state("script-train-mode-while-evaluating", HANDED.format(mode="pass")) == "present"
+    assert state("script-train-mode-while-evaluating", HANDED.format(mode="model.eval()")) != "present"
+
+
+SOLVED = """
+import jax, jinns, optax
+grads = jax.value_and_grad(loss.evaluate, 0, has_aux=True)(params, batch)
+tx = optax.adamw(learning_rate=5e-4)
+params, *_ = {solves}
+"""
+
+
+def test_an_optimizer_that_a_solver_of_a_library_is_handed() -> None:
+    assert (
+        state("script-step-missing", SOLVED.format(solves="jinns.solve(params, optimizer=tx)")) != "present"
+    )
+    assert state("script-step-missing", SOLVED.format(solves="jinns.plot(params, title=tx)")) == "present"
+
+
+def test_an_attribute_that_is_given_itself() -> None:
+    text = """
+import torch
+from torch import nn
+from base import SteppedTrainer
+class Trainer(SteppedTrainer):
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.model: Net = self.model
+        self.lossf = nn.NLLLoss()
+    def epoch(self, rows):
+        for x, y in rows:
+            self.lossf(self.model(x), y).backward()
+"""
+    assert state("script-activation-missing-before-loss", text) != "present"
+
+
+KEPT = """
+import torch
+best, state = float("inf"), None
+for epoch in range(9):
+    model.train()
+    for x, y in loader:
+        loss = lossf(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    nll = likelihood(model, held)
+    rmse = distance(model, held)
+    if {test}:
+        best = nll
+        torch.save(model.state_dict(), "best.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "fault"),
+    [
+        ("nll < best", False),
+        ("nll + 1e-4 < best", False),
+        ("nll + min_delta < best", False),
+        ("rmse < best", True),
+        ("nll + rmse < best", True),
+    ],
+)
+def test_a_figure_with_a_margin_is_the_figure(test: str, fault: bool) -> None:
+    assert (state("script-best-chosen-wrongly", KEPT.format(test=test)) == "present") == fault
+
+
+STORED = """
+import torch
+class Net(torch.nn.Module):
+    def fit(self, x, y, xv):
+        for a, b in loader:
+            loss = lossf(self(a), b)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        out = self(xv)
+        self.{name}_mean_ = float({of}.mean())
+        self.{name}_std_ = float({of}.std())
+"""
+
+
+def test_figures_of_answers_that_are_kept_to_be_read() -> None:
+    assert state("script-scaling-unused", STORED.format(name="input", of="x")) == "present"
+    assert state("script-scaling-unused", STORED.format(name="gate_val", of="out")) != "present"
