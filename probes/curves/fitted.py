@@ -10,7 +10,7 @@ from ..settings import last_part
 
 # What fits a Gaussian process: a handful of its own parameters, by hundreds of steps over all samples
 _PROCESSES = re.compile(
-    r"(?m)^[ \t]*(?:import|from)[ \t]+(?:gpytorch|gpflow|botorch)\b|MarginalLogLikelihood\("
+    r"(?m)^[ \t]*(?:import|from)[ \t]+(?:gpytorch|gpflow|botorch|qpytorch)\b|MarginalLogLikelihood\("
 )
 # What scripts call the likelihood of a density: gpytorch's, that of torch.distributions, a bound of it
 _DENSITIES = re.compile(

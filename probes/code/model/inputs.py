@@ -107,6 +107,8 @@ def _target_inside(source: Script) -> Finding | None:
                     continue  # a network that is made to get both: a critic, one with conditions
                 told = [w for w in parts if _TARGETS.search(w)]
                 if told and any(_INPUTS.search(w) for w in parts if w not in told):
+                    if _of_grid(source, node.value):
+                        continue
                     if not _is_table(node.value) and not _may_be_left_out(source, node):
                         return at(source, node, "the target is joined to the inputs")
     return ok(source, seen, "columns of the inputs come from other inputs") if seen is not None else None
@@ -133,6 +135,17 @@ JOINS = ("column_stack", "hstack", "concatenate", "concat", "cat", "c_")
 
 def _parts(call: ast.Call) -> list[ast.expr]:
     return [e for a in call.args[:1] if isinstance(a, (ast.List, ast.Tuple)) for e in a.elts]
+
+
+def _of_grid(source: Script, call: ast.Call) -> bool:
+    """`xs, ys = meshgrid(a, b)`: places on a grid are joined."""
+    names = {n.id for p in _parts(call) for n in of(p, ast.Name)}
+    return any(
+        isinstance(t, ast.Tuple) and names & {unparse(e) for e in t.elts}
+        for n in source.of(ast.Assign)
+        if any(last_name(c.func) in ("meshgrid", "mgrid") for c in of(n.value, ast.Call))
+        for t in n.targets
+    )
 
 
 def _may_be_left_out(source: Script, node: ast.AST) -> bool:

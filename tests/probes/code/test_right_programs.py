@@ -458,3 +458,21 @@ class Net(torch.nn.Module):
 def test_figures_of_answers_that_are_kept_to_be_read() -> None:
     assert state("script-scaling-unused", STORED.format(name="input", of="x")) == "present"
     assert state("script-scaling-unused", STORED.format(name="gate_val", of="out")) != "present"
+
+
+JOINED = """
+import numpy as np, torch
+train_y = torch.tensor(labels)
+{made}
+test_x = torch.cat(({parts}), dim=1)
+"""
+
+
+def test_places_on_a_grid_are_inputs() -> None:
+    grid = JOINED.format(
+        made="x_mat, y_mat = np.meshgrid(np.linspace(0, 1, 9), np.linspace(0, 1, 9))",
+        parts="torch.Tensor(x_mat).view(-1, 1), torch.Tensor(y_mat).view(-1, 1)",
+    )
+    assert state("script-target-in-inputs", grid) != "present"
+    joined = JOINED.format(made="", parts="x.view(-1, 1), train_y.view(-1, 1)")
+    assert state("script-target-in-inputs", joined) == "present"
