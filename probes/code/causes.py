@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..by_hand.class_losses import broken_class_loss
 from ..forward.judged import answers_show
 from ..registry import Finding, View, any_of, probe
+from ..rehearsal.judges import shows
 from .calls.field import set_train_missing
 from .evaluation.formulas import score_minimised
 from .labels.pooled import pooled_over_padding
@@ -39,6 +40,9 @@ from .loss.rounded import output_without_gradient
 from .loss.scored_unlike import loss_unlike_evaluation
 from .loss.soft_targets import soft_target_slipped
 from .loss.terms import term_taken_off
+from .method.drawn_codes import code_drawn_wrongly
+from .method.replay import end_on_wrong_side, future_of_same_state, part_of_batch_unread
+from .method.target_nets import copy_never_asked
 from .mindspore.steps import length_of_all_ranks
 from .mode import while_evaluating
 from .mode.layers import batch_statistics_off, dropout_always_on, eval_in_training_step, mode_fixed_in_call
@@ -145,6 +149,8 @@ _BRANCHES = (
     part_unread,
     half_unused,
     one_block_of_stack,
+    copy_never_asked,
+    shows("copy-unasked", "pairs-one-view"),
     nought_times,
     residual_without_sum,
 )
@@ -315,6 +321,13 @@ def padding_pooled(view: View) -> Finding:
 
 
 @probe()
+def codes_drawn_wrongly(view: View) -> Finding:
+    """The codes of a variational model are drawn with another spread than their divergence takes."""
+    look = either(shows("spread-otherwise"), code_drawn_wrongly)
+    return first(view, look, "the scripts draw no codes of a variational model")
+
+
+@probe()
 def operator_wrong(view: View) -> Finding:
     """The model uses an operator that is usually meant otherwise: activation, axis, scale, or reshape."""
     return any_of(
@@ -333,6 +346,7 @@ def operator_wrong(view: View) -> Finding:
             mask_astray,
             operators_misasked,
             padding_pooled,
+            codes_drawn_wrongly,
         )
     )
 
@@ -404,6 +418,20 @@ def objective_wrong(view: View) -> Finding:
 
 
 @probe()
+def worked_wrong(view: View) -> Finding:
+    """A rehearsal shows that the loss pulls another way than its method means it to."""
+    checks = either(shows(*_PULLS), part_of_batch_unread, end_on_wrong_side, future_of_same_state)
+    return first(view, checks, "no rehearsed loss of several networks in the scripts")
+
+
+_PULLS = (
+    *("duel-alike", "duel-one-kind", "penalty-turned", "mixed-wrongly"),
+    *("divergence-turned", "noise-target"),
+    *("future-unmasked", "future-of-same"),
+)
+
+
+@probe()
 def loss_wrong(view: View) -> Finding:
     """The loss is computed in a way that is usually wrong: standard losses, overlaps, weights, arguments."""
     return any_of(
@@ -422,5 +450,6 @@ def loss_wrong(view: View) -> Finding:
             score_is_minimised,
             divergence_wrong,
             objective_wrong,
+            worked_wrong,
         )
     )

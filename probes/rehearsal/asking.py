@@ -18,8 +18,10 @@ from .values import (
     Routine,
     Tensor,
     Unknown,
+    Way,
 )
 
+ANSWER = "<answer>"
 TAPED = ("mindspore", "flax", "equinox")
 FORWARD = ("forward", "construct", "call", "__call__")
 
@@ -132,6 +134,7 @@ class Asking(Flowing):
             answer.done = ()  # only what is done to the answer counts
         event.done = tuple(t.done for t in self.tensors([answer]))
         for place, one in enumerate(self.tensors([answer])):
+            one.how = Way(ANSWER, (event, place, one.like()))
             one.mark = marks.of_answer(self.machine, net, event.inputs, place)
             event.reaches |= self.reaching(one)
             one.asked, one.units = one.asked | mark, ()

@@ -30,6 +30,7 @@ from .values import (
     Tensor,
     TooLong,
     Unknown,
+    Way,
     turned_out,
 )
 
@@ -277,12 +278,12 @@ class Expressions:
             if value.number is None:
                 return made
             number = ~value.number if isinstance(node.op, ast.Invert) else -value.number
-            return value.like(number=number, mark=made.mark)
+            return value.like(number=number, mark=made.mark, how=made.how)
         if isinstance(value, (bool, int, float)):
             if isinstance(node.op, ast.Invert):
                 return ~int(value)
             return -value if isinstance(node.op, ast.USub) else value
-        return Unknown("turned")
+        return Unknown("turned", how=Way("neg" if isinstance(node.op, ast.USub) else "not", (value,)))
 
     def _of_binop(self, node: ast.BinOp, scope: Scope) -> Any:
         return self.operation(node.op, self.value(node.left, scope), self.value(node.right, scope), node)
@@ -315,8 +316,10 @@ class Expressions:
         if isinstance(op, ast.Div) and hasattr(left, "joined") and isinstance(right, (str, Unknown)):
             return left.joined(right)
         if isinstance(left, Unknown) or isinstance(right, Unknown):
-            return self.unknown_of(f"{_told(left)} {name} {_told(right)}"[:200], [left, right])
-        return Unknown(name)
+            made = self.unknown_of(f"{_told(left)} {name} {_told(right)}"[:200], [left, right])
+            made.how = Way(name, (left, right))
+            return made
+        return Unknown(name, how=Way(name, (left, right)))
 
     def _of_compare(self, node: ast.Compare, scope: Scope) -> Any:
         left = self.value(node.left, scope)

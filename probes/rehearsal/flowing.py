@@ -21,6 +21,7 @@ from .values import (
     Scope,
     Tensor,
     Unknown,
+    Way,
     Weight,
     mixed,
 )
@@ -93,6 +94,7 @@ class Flowing(Statements):
             made.units = units.stepped(made.units, units.unknown(name))
             held = [callee, *given] if isinstance(callee, (Tensor, Unknown)) else given
             made.mark = marks.called(self.machine, name or "unknown", held, named)
+            made.how = Way(name or "unknown", tuple(held), named)
             return made
         key = name or getattr(callee, "key", "")
         return marks.unknown(
@@ -151,6 +153,7 @@ class Flowing(Statements):
         made.done = (*made.done[-39:], name)
         if marked:
             made.mark = mixed(name, *[marks.of_tensor(self.machine, t) for t in found])
+        made.how = Way(name, tuple(found))
         made.scalar = all(t.scalar for t in found)
         made.units = units.of_joined(name, found)
         if not self.graph:
@@ -180,6 +183,7 @@ class Flowing(Statements):
         found = list(self.tensors(given))
         made = self.joined_tensors(name, found, marked=False)
         made.mark = marks.called(self.machine, name, given, {})
+        made.how = Way(name, tuple(given))
         if len(found) == 1 and len(given) == 2:
             made.scale = _scaled(name, given, found[0])
         elif len({t.scale for t in found if t.asked}) == 1:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .values import NOTHING, Net, Optimizer, Schedule, State, Weight
+from .values import NOTHING, Net, Optimizer, Schedule, State, Way, Weight
 
 
 @dataclass(eq=False)
@@ -123,6 +123,7 @@ class Written(Event):
     weight: Weight
     values: list[Any]
     how: str
+    way: Way | None = None  # the arithmetic, of what the weight was before
 
 
 @dataclass(eq=False)

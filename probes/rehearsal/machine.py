@@ -50,6 +50,7 @@ from .values import (
     Thing,
     TooLong,
     Unknown,
+    Way,
     Weight,
 )
 
@@ -89,8 +90,10 @@ class Machine(Objects):
         steps: int = STEPS,
         numbers: Numbers | None = None,
         without: frozenset[ast.AST] = frozenset(),
+        late: bool = False,
     ) -> None:
         super().__init__(source, steps)
+        self.late = late  # conditions that only put training off hold already
         self.without = without  # expressions that are not gone through
         self.numbers = numbers  # None: answers have no values
         self.exact = numbers is not None
@@ -256,9 +259,11 @@ class Machine(Objects):
         for net in self.nets if everything else ():
             net.version = self.versions
 
-    def written(self, weight: Weight, values: list[Any], how: str, node: ast.AST) -> None:
+    def written(
+        self, weight: Weight, values: list[Any], how: str, node: ast.AST, way: Way | None = None
+    ) -> None:
         """A weight is given other values, by no step."""
-        self.note(Written(**self.now(node), weight=weight, values=values, how=how))
+        self.note(Written(**self.now(node), weight=weight, values=values, how=how, way=way))
         self.moved({weight.serial})
 
     # ------------------------------------------------------------------------------------ decorators
@@ -556,3 +561,14 @@ def rehearsed(source: Script) -> Machine:
     machine = Machine(source)
     machine.run()
     return machine
+
+
+@lru_cache(maxsize=8)
+def rehearsed_late(source: Script) -> Machine:
+    """A rehearsal that gets to training: where it is put off until a memory is full, that is full already."""
+    machine = rehearsed(source)
+    if machine.journal.of(Backward) or not source.backwards or machine.journal.ended != "whole":
+        return machine
+    again = Machine(source, late=True)
+    again.run()
+    return again if again.journal.of(Backward) else machine

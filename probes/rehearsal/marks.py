@@ -16,7 +16,7 @@ import numpy as np
 
 from ..script_diff.vocabulary import DEFAULTS, FUNCTIONAL, NO_MATTER, SAME, SIGNATURES, word_set
 from ..scripts.bounds import is_small_nest
-from .values import STRANGE, Bound, Library, Net, Tensor, Unknown, Weight, mixed
+from .values import STRANGE, Bound, Library, Net, Tensor, Unknown, Way, Weight, mixed
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -175,6 +175,7 @@ def of_loss(machine: Machine, net: Net, given: list[Any], named: Named, made: An
         own = dict(settings(machine, net.layer, list(net.given), net.named))
         name = name_of(net.layer)
         made.mark = mixed(name, settings(machine, name, given, {**named, **own}))
+        made.how = Way(net.layer, tuple(given), {**net.named, **named})
     return made
 
 

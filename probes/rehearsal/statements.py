@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
+from ..readers._tree import of
+from ..readers.script import last_name
 from ..scripts.bounds import MOST_ITEMS
 from ..scripts.conditions import is_first_process, is_main
+from ..scripts.syntax import Script
 from .expressions import Expressions, method_of
 from .journal import Asked, Round
 from .libraries import library
@@ -39,6 +43,7 @@ class Statements(Expressions):
     """Goes through statements. `here`: the one that was begun last."""
 
     here: ast.stmt | None = None
+    late = False  # what puts training off has an end already
     exact = False  # whether answers have values, so that every condition on them is known
 
     def block(self, body: list[ast.stmt], scope: Scope) -> None:
@@ -210,6 +215,8 @@ class Statements(Expressions):
             return
         held = self.value(test, scope)
         told = self.truth(held)
+        if self.late and (way := self.towards_training(node)) is not None:
+            told = way
         if told is None and is_first_process(test):  # a program is rehearsed as its first process
             told = True
         row = isinstance(held, Tensor) and bool(held.asked) and (not held.scalar or held.rows is not None)
@@ -224,6 +231,21 @@ class Statements(Expressions):
         finally:
             if row:
                 self.single.pop()
+
+    def towards_training(self, node: ast.If) -> bool | None:
+        """Which way a condition has to go for a gradient to be taken; None where it is no matter of that."""
+        inside, beside = (self.trains_in(b) for b in (node.body, node.orelse))
+        if inside != beside:
+            return inside
+        return False if _leaves(node.body) and not inside else None
+
+    def trains_in(self, body: list[ast.stmt]) -> bool:
+        """Whether a gradient is taken in these statements, or in a function that they call."""
+        return any(
+            c in self.source.backwards or last_name(c.func) in _training_names(self.source)
+            for s in body
+            for c in of(s, ast.Call)
+        )
 
     def choose(self, node: ast.If) -> bool:
         """Which way a condition goes that is not known: in at first, then past it; never out of the way."""
@@ -397,3 +419,17 @@ def _leaves(body: list[ast.stmt]) -> bool:
     if isinstance(end, ast.Expr) and isinstance(end.value, ast.Call):
         return ast.unparse(end.value.func) in ("sys.exit", "exit", "quit", "os._exit", "parser.error")
     return False
+
+
+@lru_cache(maxsize=16)
+def _training_names(source: Script) -> frozenset[str]:
+    """The names of functions in which a gradient is taken, or that call such."""
+    inside = [source.function_around(c) for c in source.backwards]
+    found = {f.name for f in inside if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    for _ in range(4):
+        found |= {
+            f.name
+            for f in source.of(ast.FunctionDef, ast.AsyncFunctionDef)
+            if any(last_name(c.func) in found for c in of(f, ast.Call))
+        }
+    return frozenset(found)

@@ -40,6 +40,7 @@ class Unknown:
     key: str = ""
     mark: int = 0  # how it was made (see `marks`), where its key does not say so
     net: Any = None
+    how: Way | None = field(default=None, repr=False)
 
 
 class Partly(dict[Any, Any]):
@@ -51,6 +52,28 @@ class Partly(dict[Any, Any]):
 def turned_out(value: Any) -> Any:
     """A value, or the network that one which was not known turned out to be."""
     return value.net if type(value) is Unknown and value.net is not None else value
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """How a tensor was made: by what, of which values. Asked for by `meaning`."""
+
+    name: str
+    held: tuple[Any, ...]
+    named: Mapping[str, Any] = field(default_factory=dict)
+    were: list[Any] = field(default_factory=list)  # how each was made then: it may be changed in place since
+
+    def __post_init__(self) -> None:
+        """Keep how what is given was made."""
+        self.were.extend(getattr(g, "how", None) for g in self.held)
+
+    @property
+    def given(self) -> tuple[Any, ...]:
+        """What it was made of, as that was then."""
+        for place, (one, how) in enumerate(zip(self.held, self.were, strict=True)):
+            if isinstance(one, Tensor) and one.how is not how and not isinstance(how, Tensor):
+                self.were[place] = Tensor(one.rows, one.table, asked=one.asked, held=one.held, how=how)
+        return tuple(w if isinstance(w, Tensor) else h for h, w in zip(self.held, self.were, strict=True))
 
 
 class DrawnPlaces:
@@ -96,6 +119,7 @@ class Tensor:
     length: int = 0
     unfilled: bool = False
     places: DrawnPlaces | None = None
+    how: Way | None = field(default=None, repr=False)
 
     def like(self, **changed: Any) -> Tensor:
         """A tensor made of this one."""
@@ -103,7 +127,7 @@ class Tensor:
             self.rows, self.table, self.deps, self.asked, self.held, self.done, None, self.drawn, self.scalar
         )
         fresh.fits, fresh.by, fresh.vague, fresh.mixed = self.fits, self.by, self.vague, self.mixed
-        fresh.scale, fresh.mark, fresh.units = self.scale, self.mark, self.units
+        fresh.scale, fresh.mark, fresh.units, fresh.how = self.scale, self.mark, self.units, self.how
         for name, value in changed.items():
             setattr(fresh, name, value)
         return fresh
@@ -111,13 +135,20 @@ class Tensor:
     def then(self, what: str, **changed: Any) -> Tensor:
         """A tensor made of this one by something that is done to it."""
         mark = mixed(what, self.mark or (self.done, self.held))
-        return self.like(done=(*self.done[-39:], what), mark=mark, **changed)
+        return self.like(
+            **{"done": (*self.done[-39:], what), "mark": mark, "how": Way(what, (self,)), **changed}
+        )
 
     def become(self, other: Tensor) -> None:
         """Turn into another one, in place."""
+        if other.how is not None and any(g is self for g in other.how.given):
+            before = self.like()
+            other.how = Way(
+                other.how.name, tuple(before if g is self else g for g in other.how.given), other.how.named
+            )
         for name in (
             *("rows", "table", "deps", "asked", "held", "done", "number", "drawn", "scalar"),
-            *("fits", "by", "vague", "mixed", "scale", "form", "mark", "units"),
+            *("fits", "by", "vague", "mixed", "scale", "form", "mark", "units", "how"),
         ):
             setattr(self, name, getattr(other, name))
 

@@ -140,8 +140,13 @@ def _of_call(run: Evaluator, held: Term, depth: int) -> Term:
 
 def _handed_transform(held: Term) -> Term | None:
     """The pipeline that a data set of a library is given by its place."""
-    found = [a for a in held.args[1:] if a.head == "call:Compose"]
+    found = [a for a in held.args if a.head == "call:Compose" or (a.head == "obj" and _is_step(a))]
     return found[0] if len(found) == 1 and held.name[:1].isupper() else None
+
+
+def _is_step(held: Term) -> bool:
+    """An object of the program that is called with a sample: `Twice(transform)`."""
+    return any(getattr(n, "name", "") == "__call__" for n in held.value.owner.body)
 
 
 def _mapped(run: Evaluator, held: Term, depth: int) -> Term:

@@ -13,6 +13,7 @@ from .values import Term
 
 EACH_PAIR = 4_000
 _DEPTH = 40
+_JOINS = ("call:cat", "call:concat", "call:concatenate", "call:vstack")
 _READS = ("read", "load", "open", "imread", "loadtxt")
 
 
@@ -57,6 +58,8 @@ def opened(run: Evaluator, held: Term, depth: int = _DEPTH) -> Term:
     first = held.args[0]
     if held.head == "each":
         return sample(run, first)
+    if held.head in _JOINS and first.head == "tuple" and first.args:
+        return opened(run, first.args[0], depth - 1)  # batches one after the other: one of them
     inner = opened(run, first, depth - 1)
     if inner.key == first.key:
         return held

@@ -97,7 +97,7 @@ def gradient_path_cut(view: View) -> Finding:
         output_always_cut,
         penalty_without_slope,
         ratio_cut_off,
-        shows("unreached", "reaches-nothing"),
+        shows("unreached", "reaches-nothing", "duel-cut", "code-not-drawn", "noise-time"),
     )
     return first(view, checks, "the scripts hold no model or loss")
 

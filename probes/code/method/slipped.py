@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ..evaluation.decoded import before_left_in_samples
 from ..labels.keras_words import text_for_texts
 from ..labels.spans import (
@@ -32,7 +33,7 @@ from .conversions import (
     waves_of_half_a_period,
 )
 from .decoding import all_pairs_are_right, first_answer_taken
-from .drawn_codes import code_drawn_wrongly, divided_by_itself
+from .drawn_codes import divided_by_itself
 from .groups import edges_not_turned, letter_is_the_blank, shifted_over_groups
 from .masked_words import labels_are_inputs, most_words_masked
 from .memory import changed_in_place, stored_exchanged
@@ -58,13 +59,7 @@ from .places import (
     scaled_by_other_side,
 )
 from .played_states import state_never_moved
-from .replay import (
-    discount_above_one,
-    end_on_wrong_side,
-    future_of_same_state,
-    part_of_batch_unread,
-    stored_after_moving_on,
-)
+from .replay import discount_above_one, stored_after_moving_on
 from .returns import added_up_forwards, end_counted_in_one, sum_runs_over_ends
 from .sequence_targets import frequencies_grow, one_wave_twice, target_not_next, temperature_multiplied
 from .shifted import shifted_in_both, shifted_twice, targets_are_inputs
@@ -75,20 +70,13 @@ from .sound import (
     resampled_backwards,
     stored_sound_overwritten,
 )
-from .target_nets import copied_onto_the_learner, copy_is_the_learner, copy_never_asked
 from .text_lengths import text_cut_short
 
 _METHODS = (
     state_never_moved,
-    part_of_batch_unread,
-    end_on_wrong_side,
-    future_of_same_state,
     stored_after_moving_on,
     stored_exchanged,
     changed_in_place,
-    copied_onto_the_learner,
-    copy_is_the_learner,
-    copy_never_asked,
     multiplied_up_wrongly,
     shares_wrong,
     alphas_not_multiplied,
@@ -122,7 +110,6 @@ _METHODS = (
     one_view_twice,
     scaled_over_the_batch,
     text_for_texts,
-    code_drawn_wrongly,
     divided_by_itself,
     labels_are_inputs,
     negatives_are_positives,
@@ -131,6 +118,7 @@ _METHODS = (
     sum_runs_over_ends,
     before_left_in_samples,
     *(features_for_samples, part_truncated_and_asked, length_of_the_list, one_past_the_token, one_end_twice),
+    shows("noise-otherwise", "noise-shares"),
 )
 _PLACES = (
     mirrored_ends_kept,
@@ -157,7 +145,8 @@ def method_slipped(view: View) -> Finding:
 @probe()
 def pairs_misjudged(view: View) -> Finding:
     """A loss over pairs asks for another answer than the right one, or scales only one side to length one."""
-    look = either(match_stands_first, one_side_scaled)
+    told = ("pairs-labels", "pairs-itself", "pairs-scaled", "pairs-twice")
+    look = either(match_stands_first, one_side_scaled, shows(*told))
     return first(view, look, "the scripts hold no answers of two networks against each other")
 
 

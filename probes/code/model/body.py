@@ -8,10 +8,12 @@ import re
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.learning import taken
 from ...scripts.syntax import Function, Script
 from ..method.played_states import copy_is_the_net
+from ..method.target_nets import copy_is_the_learner
 from ..shared.checks import at, extractor, first, ok
 from ..shared.sides import either
 from ..tensorflow.slips import one_cell_for_all
@@ -94,7 +96,9 @@ def _each(source: Script, node: ast.AST) -> set[str]:
 @probe()
 def weights_shared(view: View) -> Finding:
     """`a.weight = b.weight`. Normal for embedding and output layer of a language model."""
-    return first(view, _shared, "the scripts hold no model")
+    return first(
+        view, either(shows("copy-is-itself"), copy_is_the_learner, _shared), "the scripts hold no model"
+    )
 
 
 def _shared(source: Script) -> Finding | None:

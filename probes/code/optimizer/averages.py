@@ -15,9 +15,10 @@ from functools import partial
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import all_arguments, keyword, last_name, receiver
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..method.target_nets import copy_never_updated
+from ..method.target_nets import copied_onto_the_learner, copy_never_updated
 from ..shared.checks import at, first, ok
 from ..shared.nodes import assigned, chosen
 from ..shared.numbers import known
@@ -70,8 +71,10 @@ def average_astray(view: View) -> Finding:
             never_restored,
             statistics_left,
             copy_never_updated,
+            copied_onto_the_learner,
         ),
         *(trees_mixed_wrongly, state_field_left, _one_object),
+        shows("average-exchanged", "average-backwards"),
         partial(followed_by_epochs, view),
     )
     return first(view, look, "the scripts keep no average of weights by hand")

@@ -78,6 +78,7 @@ def _freezes(source: Script) -> Finding | None:
                 _trained_before,
                 _first_layers,
                 _put_to_rest,
+                _given_weights,
             )
             if not any(check(source, node) for check in spared):
                 seen.append(node)
@@ -167,6 +168,30 @@ def _loaded_whole(source: Script, node: ast.AST) -> bool:
     return bool(still) and any(last_name(call.func) in own for _, call in made)
 
 
+def _given_weights(source: Script, node: ast.AST) -> bool:
+    """A whole network takes over weights, is frozen, and no optimizer gets it: another one learns by it."""
+    frozen = {unparse(p.iter) for p in source.above(node) if isinstance(p, ast.For)}
+    if not frozen and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        frozen = {f"{unparse(node.func.value)}.parameters()"}
+    found = [m for text in frozen if (m := _ALL_OF.fullmatch(text))]
+    if not found:
+        return False
+    name = found[0][1]
+    given = {source.owner(c) for c in source.named("load_state_dict", "load_weights")}
+    given |= {unparse(c.args[0]) for c in source.named("load_param_into_net") if c.args}
+    held = re.compile(rf"(?<![\w.]){re.escape(name)}\.(?:{_LISTS})\(")
+    taken = [
+        c for c in source.calls if last_name(c.func) not in ("zip", "list", "enumerate", "requires_grad_")
+    ]
+    return name in given and not any(held.search(unparse(a)) for c in taken for a in _all_given(c))
+
+
+def _all_given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(k.value for k in call.keywords)]
+
+
+_LISTS = "parameters|named_parameters|get_parameters|trainable_params"
+_ALL_OF = re.compile(rf"((?:self\.)?\w+)\.(?:{_LISTS})\(\)")
 _LEARNT = re.compile(r"weights\s*=\s*['\"]imagenet|load_weights\(|\bapplications\.|Backbone\(|from_preset\(")
 
 

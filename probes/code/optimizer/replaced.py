@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import Flow, flow, returns
 from ...scripts.learning import training_over
 from ...scripts.syntax import Function, Script
@@ -34,6 +35,7 @@ def optimizer_gets_other_model(view: View) -> Finding:
             layers_made_later,
             unpacked_in_another_order,
             layers_after_optimizer,
+            shows("holds-another"),
         ),
         "the scripts build no optimizer",
     )

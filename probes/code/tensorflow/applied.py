@@ -8,6 +8,7 @@ import re
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..shared.checks import at, first
@@ -28,6 +29,7 @@ def gradients_misplaced(view: View) -> Finding:
         applied_twice,
         one_holds_another,
         one_network_held_twice,
+        shows("duel-step"),
     )
     return first(view, checks, "the scripts apply no gradients of a tape")
 

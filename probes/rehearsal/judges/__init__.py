@@ -7,19 +7,25 @@ from functools import lru_cache
 from ...code.shared.checks import Check, at
 from ...registry import Finding
 from ...scripts.syntax import Script
-from ..machine import rehearsed
+from ..machine import rehearsed, rehearsed_late
 from . import (
+    copies,
+    duels,
     figures,
     floors,
+    futures,
     kept,
     losses,
     modes,
+    noisings,
     orders,
+    pairs,
     rates,
     recipes,
     rows,
     schedules,
     shapes,
+    spreads,
     steps,
     units,
     worked,
@@ -32,6 +38,7 @@ _JUDGES = (
     floors.logarithm_of_nought,
     losses.answers_own_targets,
     losses.given_otherwise,
+    losses.scores_bent_twice,
     kept.best_not_taken_back,
     kept.best_that_moves_on,
     kept.kept_for_more_loss,
@@ -70,12 +77,44 @@ _JUDGES = (
     worked.worked_otherwise,
 )
 
+# of programs that put training off, too
+_OF_METHODS = (
+    copies.learner_overwritten,
+    copies.shares_exchanged,
+    copies.shares_not_one,
+    noisings.even_noise,
+    noisings.nothing_noised,
+    noisings.shares_otherwise,
+    noisings.steps_left_out,
+    noisings.target_otherwise,
+    noisings.time_untold,
+    spreads.never_drawn,
+    spreads.spread_and_divergence,
+    duels.maker_cut_off,
+    duels.mixed_wrongly,
+    duels.moved_alike,
+    duels.one_kind_only,
+    duels.penalty_turned,
+    duels.stepped_by_the_other,
+    futures.copy_unasked,
+    futures.future_of_the_same,
+    futures.future_unmasked,
+    futures.holds_another,
+    futures.takes_its_own,
+    pairs.itself_not_masked,
+    pairs.labels_of_pairs,
+    pairs.one_view_alone,
+    pairs.same_way_twice,
+    pairs.scaled_on_one_side,
+)
+
 
 @lru_cache(maxsize=16)
 def verdicts(source: Script) -> tuple[Verdict, ...]:
     """All verdicts over a program."""
-    machine = rehearsed(source)
-    return tuple(v for judge in _JUDGES for v in judge(machine))
+    machine, late = rehearsed(source), rehearsed_late(source)
+    of_methods = (v for judge in _OF_METHODS for v in judge(late))
+    return (*(v for judge in _JUDGES for v in judge(machine)), *of_methods)
 
 
 def unless_apart(check: Check) -> Check:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from ..journal import Backward
 from ..machine import Machine
+from ..meaning import last_done, parts_of
 from ..values import Tensor
 from .verdict import Verdict
 
 _CHANCES = ("softmax", "Softmax", "sigmoid", "Sigmoid")
 _SCORES = ("Linear", "linear", "LazyLinear")
+_OF_TWO_CLASSES = ("binary_cross_entropy_with_logits", "BCEWithLogitsLoss", "sigmoid_binary_cross_entropy")
 _OF_LOGS = ("nll_loss", "NLLLoss")
 _OF_CHANCES = ("binary_cross_entropy", "BCELoss")
 _OF_SCORES = (
@@ -46,6 +48,22 @@ def given_otherwise(machine: Machine) -> Iterator[Verdict]:
                 return
             if after in _OF_SCORES and before in _CHANCES:
                 yield Verdict("bent-twice", event.node, f"{after} applies its own {before}, and gets one")
+                return
+
+
+def scores_bent_twice(machine: Machine) -> Iterator[Verdict]:
+    """A sigmoid, and then an entropy that applies its own: of any of the answers that a loss is made of."""
+    for event in {e.node: e for e in machine.journal.of(Backward)}.values():
+        if event.guessed:
+            continue
+        for one in parts_of(event.loss):
+            how = one.how
+            given = next((g for g in how.given if isinstance(g, Tensor)), None) if how is not None else None
+            if how is None or how.name not in _OF_TWO_CLASSES or given is None:
+                continue
+            last = last_done(given)
+            if last in _CHANCES:
+                yield Verdict("bent-twice", event.node, f"{how.name} applies its own sigmoid, and gets one")
                 return
 
 

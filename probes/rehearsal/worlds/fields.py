@@ -22,6 +22,7 @@ from ..values import (
     Tensor,
     Thing,
     Unknown,
+    Way,
     Weight,
 )
 from .frames import Groups, Places, frame_field, frame_item
@@ -50,14 +51,16 @@ def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
         if name in _FIELDS:
             if name == "values" and not owner.asked:
                 return None
+            turned = name in ("T", "mT", "H")
             return owner.like(
-                number=owner.number.T if name == "T" and isinstance(owner.number, np.ndarray) else None
+                number=owner.number.T if name == "T" and isinstance(owner.number, np.ndarray) else None,
+                how=Way(name, (owner,)) if turned else owner.how,
             )
         if name == "data" and not {"pack_padded_sequence", "pack_sequence"}.isdisjoint(owner.done):
             return owner  # the values of a packed sequence
         if name == "data":
             view = owner.like(deps=NOTHING, number=owner.number)
-            view.done = (*view.done, "<data>")
+            view.done, view.how = (*view.done, "<data>"), Way("<data>", (owner,))
             view.of = owner  # type: ignore[attr-defined]
             return view
         if name == "name" and isinstance(owner, Weight):

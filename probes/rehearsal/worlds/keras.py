@@ -25,6 +25,7 @@ from ..values import (
     Tensor,
     Thing,
     Unknown,
+    Way,
     Weight,
     file_key,
     mixed,
@@ -111,6 +112,7 @@ def _loss_called(call: Call) -> Any:
     made = loss_of(call.machine, owner.name, [*call.given, *call.named.values()], whole=whole)
     if isinstance(made, Tensor):
         made.mark = mixed(made.mark, marks.settings(call.machine, owner.name, [], owner.named))
+        made.how = Way(owner.name, tuple(call.given), {**owner.named, **call.named})
     return made
 
 
@@ -120,6 +122,7 @@ def loss_of(machine: Machine, name: str, given: list[Any], *, whole: bool = True
     if not found:
         return Unknown(name)
     made = machine.joined_tensors(name, found)
+    made.how = Way(name, tuple(given))
     made.scalar = whole
     if whole:
         made.rows = None
@@ -277,6 +280,7 @@ def _symbolic(machine: Machine, net: Net, given: list[Any], named: Named) -> Ten
     made.held = made.held | {f"{_LAYER}{net.serial}"}
     if net.layer:
         made.mark = marks.layer(machine, net, given, named, modal=False)
+        made.how = Way(net.layer, (*given, *named.values()), {"<layer>": net})
     made.deps, made.scalar, made.rows = NOTHING, False, None
     told = named.get("training")
     if isinstance(told, bool):
@@ -295,11 +299,11 @@ def _through(machine: Machine, net: Net, given: list[Any], named: Named, node: a
             held = answer if isinstance(answer, Tensor) else held
     outputs = net.attributes.get("<outputs>")
     if isinstance(outputs, (list, tuple)):
-        return [held.like() for _ in outputs]
+        return [held.like(how=o.how) if isinstance(o, Tensor) else held.like() for o in outputs]
     if isinstance(outputs, dict):
         return {k: held.like() for k in outputs}
     if isinstance(outputs, Tensor):
-        return held.like(done=outputs.done, mark=outputs.mark)
+        return held.like(done=outputs.done, mark=outputs.mark, how=outputs.how)
     return held.like(done=held.done)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..forms import COLUMN, ROW
-from ..values import DrawnPlaces, Tensor
+from ..values import DrawnPlaces, Tensor, Way
 from .known_numbers import LARGEST
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _AFTER_OTHERS = {
 
 def drawn(machine: Machine, name: str, given: list[Any], named: dict[str, Any]) -> Tensor:
     """An array of random numbers; many of them, drawn before any network is asked, are rows of data."""
-    made = Tensor(drawn=True, done=(name,))
+    made = Tensor(drawn=True, done=(name,), how=Way(name, tuple(given), named))
     shape = _shape(name, given, named)
     if shape and not machine.asks:
         made.length = shape[0]

@@ -35,6 +35,13 @@ def _partial(call: Call) -> Any:
     return Partial(call.given[0], tuple(call.given[1:]), call.named)
 
 
+@function(
+    "spectral_norm", "weight_norm", "remove_weight_norm", "remove_spectral_norm", of=("torch.nn.utils.",)
+)
+def _normed(call: Call) -> Any:
+    return call.given[0] if call.given else Unknown(call.callee.last)
+
+
 @function("deepcopy", "copy", of=("copy.",))
 def _copied(call: Call) -> Any:
     return copied(call.machine, call.given[0], {}, deep=call.callee.last == "deepcopy")

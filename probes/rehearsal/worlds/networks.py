@@ -13,7 +13,7 @@ from ..forms import of_function, of_layer
 from ..journal import Backward, Loaded, Switched, Taken
 from ..libraries import Call, base, function, method
 from ..objects import ASLEEP, home_of
-from ..values import NOTHING, Net, Routine, State, Tensor, Unknown, Weight, mixed
+from ..values import NOTHING, Net, Routine, State, Tensor, Unknown, Way, Weight, mixed
 from .known_numbers import computed
 
 if TYPE_CHECKING:
@@ -205,13 +205,14 @@ def _given_by(machine: Machine, net: Net, given: list[Any], named: Named, node: 
     found = list(machine.tensors([*given, *named.values()]))
     made = machine.joined_tensors(net.layer, found, marked=False) if found else Tensor(done=(net.layer,))
     made.mark = marks.layer(machine, net, given, named, modal=bool(MODAL.match(net.layer)) or net.opaque)
+    made.how = Way(net.layer, (*given, *named.values()), {"<layer>": net})
     if machine.graph:
         made.deps = made.deps | frozenset(w.serial for w in net.parameters() if w.trains)
     made.scalar = False
     made.form = of_layer(net, given)
     if net.layer in ("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell") and net.home != "keras":
-        state: Any = made.like(mark=mixed(made.mark, "state"))
-        cell = made.like(mark=mixed(made.mark, "cell"))
+        state: Any = made.like(mark=mixed(made.mark, "state"), how=None)
+        cell = made.like(mark=mixed(made.mark, "cell"), how=None)
         if net.layer == "LSTM":
             state = (state, cell)
         return (made, cell) if net.layer == "LSTMCell" else (made, state)
@@ -233,7 +234,7 @@ def function_of(machine: Machine, name: str, given: list[Any], named: Named, nod
     if not found:
         return Unknown(name)
     made = machine.joined_tensors(name, found, marked=False)
-    made.mark = marks.called(machine, name, given, named)
+    made.mark, made.how = marks.called(machine, name, given, named), Way(name, tuple(given), named)
     if machine.numbers is not None:
         made.number = computed(name, given, named)
     of_function(machine, name, given, named, made)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import marks
 from ..forms import of_part
-from ..values import Series, Tensor, Unknown, mixed
+from ..values import Series, Tensor, Unknown, Way, mixed
 from .columns import column_of
 from .made_data import drawn_places
 
@@ -21,7 +21,7 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
     """A part of an array. Rows of places that are not known are a guess."""
     first = index[0] if isinstance(index, tuple) and index else index
     made = held.then("part", number=None, form=of_part(held, index))
-    made.mark = marks.part(machine, held, index)
+    made.mark, made.how = marks.part(machine, held, index), Way("part", (held, index))
     if isinstance(first, str):
         made.held = frozenset((*held.held, first)) if not held.asked else held.held
         return _of_side(machine, made, first)

@@ -276,6 +276,8 @@ def _loader(call: Call) -> Any:
     sampler = settings.get("sampler")
     sampler = settings.get("batch_sampler") if sampler is None else sampler
     vague = False
+    while isinstance(data, Data) and data.name == "Subset" and not len(data.rows) and data.of is not None:
+        data, vague = data.of, True  # no program makes a part without samples: its places are not known
     if sampler is not None:
         shuffles = sampler.shuffles if isinstance(sampler, Sampler) else None
         places = _places(sampler.places) if isinstance(sampler, Sampler) else np.zeros(0, dtype=int)

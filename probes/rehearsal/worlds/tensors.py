@@ -17,6 +17,7 @@ from ..values import (
     NOTHING,
     Tensor,
     Unknown,
+    Way,
     Weight,
 )
 from .axes import along, along_rows, beside, over_columns
@@ -88,6 +89,7 @@ def _filled(call: Call) -> Any:
             made = Tensor(number=getattr(np, name)(tuple(int(s) for s in sizes)), scalar=not sizes)
             return to_be_filled(call.machine, made, sizes)
     made = Tensor(done=(name,), scalar=name in ("zeros", "ones") and not call.given)
+    made.how = Way(name, tuple(call.given), call.named)
     return to_be_filled(call.machine, made, sizes) if name in ("zeros", "empty", "ones", "full") else made
 
 
@@ -100,8 +102,10 @@ def _like(call: Call) -> Any:
             if isinstance(held.number, np.ndarray) and call.callee.last != "full_like"
             else None
         )
-        return Tensor(held.rows, held.table, done=(call.callee.last,), number=number, scalar=held.scalar)
-    return Tensor(done=(call.callee.last,))
+        made = Tensor(held.rows, held.table, done=(call.callee.last,), number=number, scalar=held.scalar)
+        made.how = Way(call.callee.last, tuple(call.given), call.named)
+        return made
+    return Tensor(done=(call.callee.last,), how=Way(call.callee.last, tuple(call.given), call.named))
 
 
 _WITH_NUMBERS = word_set(
@@ -145,9 +149,11 @@ def anything(machine: Machine, name: str, given: list[Any], named: Named, node: 
     if not found:
         return NotImplemented if not name.islower() or name in ("load", "device", "save") else Unknown(name)
     if name in _DRAWS:
-        return machine.joined_tensors(name, found).like(drawn=True, deps=NOTHING)
+        made = machine.joined_tensors(name, found).like(drawn=True, deps=NOTHING)
+        made.how = Way(name, tuple(given), named)
+        return made
     made = changed(machine, name, given, named, found)
-    made.mark = marks.called(machine, name, given, named)
+    made.mark, made.how = marks.called(machine, name, given, named), Way(name, tuple(given), named)
     if len(found) == 1 and given and found[0] is given[0]:
         made.form = after(name, given, named)
     if name in STATISTICS and len(found) == 1 and not (made.asked or made.deps):
@@ -373,12 +379,14 @@ def _in_place(call: Call) -> Any:
         if name == "requires_grad_":
             held.trains = not call.given or call.given[0] is not False
         else:
-            call.machine.written(held, [*call.given, *call.named.values()], name, call.node)
+            way = Way(name.rstrip("_"), (held, *call.given), call.named)
+            call.machine.written(held, [*call.given, *call.named.values()], name, call.node, way)
         return held
     others = list(call.machine.tensors([*call.given, *call.named.values()]))
     view = held.done[-1:] == ("<data>",)
     if view and hasattr(held, "of"):
-        call.machine.written(held.of, [*call.given, *call.named.values()], name, call.node)
+        way = Way(name.rstrip("_"), (held.of, *call.given), call.named)
+        call.machine.written(held.of, [*call.given, *call.named.values()], name, call.node, way)
         return held
     if name == "requires_grad_":
         return held
@@ -394,11 +402,13 @@ def _in_place(call: Call) -> Any:
                 if isinstance(held.number, np.ndarray) and name == "zero_"
                 else None,
                 scalar=held.scalar,
+                how=Way("full", ((), 0 if name == "zero_" else call.given[0] if call.given else None)),
             )
         )
     else:
         made = call.machine.joined_tensors(name.rstrip("_"), [held, *others])
         made.mark = marks.called(call.machine, name.rstrip("_"), [held, *call.given], call.named)
+        made.how = Way(name.rstrip("_"), (held, *call.given), call.named)
         if name == "copy_" and others:
             made = others[0].like()
         held.become(made)

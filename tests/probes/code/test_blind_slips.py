@@ -189,7 +189,7 @@ SWING = (
         ("script-average-astray", BLOCK, "m * slow.data + (1 - m)", "(1 - m) * slow.data + m", P),
         ("script-average-astray", SOFT, "", "", A),
         ("script-average-astray", SOFT, "        soft_update(critic_target, critic, 0.005)\n", "", P),
-        ("script-method-slipped", SOFT, " * (1 - bd)", "", P),
+        ("script-loss-wrong", SOFT, " * (1 - bd)", "", P),
         ("script-average-astray", SOFT, "t.mul_(1 - tau)", "t.mul_(tau)", P),
         ("script-schedule-formula", WARM, "{}", "(s + 1) // 400", P),
         ("script-schedule-formula", WARM, "{}", "(s + 1) / 400", U),

@@ -119,7 +119,7 @@ def draw(mu, log_std):
 def test_codes_are_drawn_with_the_deviation(text: str, old: str, new: str, fires: bool) -> None:
     """The root of the variance, times noise of a normal distribution."""
     assert old in text
-    assert (state(SLIPPED, text.replace(old, new)) == P) is fires
+    assert (state("script-operator-wrong", text.replace(old, new)) == P) is fires
 
 
 def test_divergence_of_tensorflow() -> None:

@@ -8,6 +8,7 @@ from .._scripts import state
 
 P, A = "present", "absent"
 SLIPPED = "script-method-slipped"
+COPIES = ("script-loss-wrong", "script-weights-shared", "script-branch-lost", "script-average-astray")
 
 CLOSURE = """
 import copy
@@ -89,7 +90,8 @@ class Agent:
     ],
 )
 def test_copies_that_are_asked(text: str, old: str, new: str, what: str) -> None:
-    assert state(SLIPPED, text.replace(old, new) if old else text) == what
+    program = text.replace(old, new) if old else text
+    assert any(state(symptom, program) == "present" for symptom in COPIES) is (what == "present")
 
 
 def test_the_best_weights_are_taken_up_again() -> None:

@@ -190,8 +190,8 @@ class Agent:
 
 
 def test_memories_that_store_that_it_goes_on() -> None:
-    assert state("script-method-slipped", REPLAY.format(stored="1 - done")) != "present"
-    assert state("script-method-slipped", REPLAY.format(stored="done")) == "present"
+    assert state("script-loss-wrong", REPLAY.format(stored="1 - done")) != "present"
+    assert state("script-loss-wrong", REPLAY.format(stored="done")) == "present"
 
 
 EXPERIMENTS = """
