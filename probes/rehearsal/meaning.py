@@ -309,7 +309,8 @@ class Meaning:
 
 _CHOICES = ("gather", "gather_nd", "take_along_dim", "take_along_axis", "amax", "amin", "reduce_max")
 _GIVEN = word_set(
-    "Compose Input Normalize StandardNormal bernoulli chunk fold_in gradient integers item normal "
+    "arange linspace eye item normal "
+    "Compose Input Normalize StandardNormal bernoulli chunk fold_in gradient integers "
     "open part rand rand_like randint randint_like randn randn_like random random_normal "
     "random_uniform split stack standard_normal uniform"
 )

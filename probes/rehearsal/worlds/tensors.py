@@ -84,9 +84,11 @@ def _filled(call: Call) -> Any:
         if name in ("arange", "linspace"):
             few = name == "linspace" or counted(plain) <= LARGEST
             if few and all(abs(float(p)) <= LARGEST for p in plain):
-                return Tensor(number=getattr(np, name)(*plain[:3]))
+                way = Way(name, tuple(call.given), call.named)
+                return Tensor(number=getattr(np, name)(*plain[:3]), how=way)
         elif name in ("zeros", "ones") and np.prod([max(float(s), 0) for s in sizes]) <= LARGEST:
             made = Tensor(number=getattr(np, name)(tuple(int(s) for s in sizes)), scalar=not sizes)
+            made.how = Way(name, tuple(call.given), call.named)
             return to_be_filled(call.machine, made, sizes)
     made = Tensor(done=(name,), scalar=name in ("zeros", "ones") and not call.given)
     made.how = Way(name, tuple(call.given), call.named)
