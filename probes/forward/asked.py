@@ -143,6 +143,20 @@ def again(question: Question, seed: int) -> list[np.ndarray] | None:
         return None
 
 
+def parts_of(question: Question) -> list[tuple[Object, list[Any], Any]]:
+    """The networks within one that it asks, the innermost first, with what they are given and answer.
+
+    Raises Unfit.
+    """
+    net = question.network
+    net.asked_parts = []
+    try:
+        question.ask(question.drawn())
+        return net.asked_parts
+    finally:
+        net.asked_parts = None
+
+
 def traced(question: Question, inputs: list[Any]) -> list[tuple[ast.expr, np.ndarray]]:
     """What each step within a network comes to, in the order of time. Raises Unfit."""
     net = question.network
@@ -250,8 +264,7 @@ def resized(inputs: list[Any], ratio: float) -> Iterator[list[Any]]:
 def built(network: Network, net: rehearsed_values.Net) -> Any:
     """A network of a rehearsal, made anew. Raises Unfit."""
     network.begin()
-    network.drawing = np.random.default_rng([network.seed, 3])
-    network.maker = Maker(network.room_left, network.drawing)
+    network.maker = Maker(network.room_left, network.seed)
     converter = Converter(network)
     network.converted = converter.kept
     return network._guarded(lambda: converter._net(net))

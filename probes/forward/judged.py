@@ -18,9 +18,10 @@ from ..rehearsal.judges.verdict import Verdict, taught
 from ..rehearsal.machine import Machine, rehearsed
 from ..rehearsal.values import Routine, Tensor
 from ..scripts.syntax import Script
-from .asked import ROWS, again, traced
-from .facts import Facts, facts, first_row, moves
+from .asked import ROWS, again, layers_of, parts_of, traced
+from .facts import Facts, apart, facts, first_row, moves
 from .network import FORWARD
+from .tensors import Tensor as Worked
 
 _MET = 1e-6  # of the largest answer: sums in another order stay far below it
 _SEEDS = (1, 2)  # of other weights, by which what an answer can be is told from chance
@@ -36,6 +37,12 @@ _SHAPES = frozenset(
     ("view", "reshape", "flatten", "unflatten", "reshape_as", "view_as", "resize_", "chunk", "split")
 )
 _LAYERS = re.compile(r"^(?:LSTM|GRU|RNN|MultiheadAttention|Transformer(?:(?:En|De)coder(?:Layer)?)?)$")
+_PARTS = 24  # networks within one that are asked alone
+_ATTENDS = re.compile(r"(?i)softmax|scaled_dot_product")
+_PLACES = re.compile(
+    r"(?i)rot(?:ary|ate)|rope|relative|alibi|posit|(?<![a-z])pos|freq|window|shift|conv|roll|arange"
+)
+_PLAIN = re.compile(r"^(?:Linear|Dropout\w*|LayerNorm|RMSNorm|Identity|Softmax|GELU|ReLU|SiLU|step)$")
 _OF_SETS = re.compile(
     r"(?i)discriminator|critic|graph|gnn|gcn|gat|node|edge|memory|queue|contrast|set_?encoder|cross_?sample|pool"
 )
@@ -206,6 +213,50 @@ def order_unknown(_machine: Machine, one: Facts) -> Iterator[Verdict]:
         yield Verdict("orderless", _output(one), why)
 
 
+def heads_not_turned(_machine: Machine, one: Facts) -> Iterator[Verdict]:
+    """Attention whose answers do not go where its tokens go: heads are cut out of the steps ("unturned").
+
+    Of a part that is given tokens alone and holds nothing that knows places: attention that lets each token
+    look at all of them answers tokens in another order with the same answers in that order.
+    """
+    net = one.question.network
+    try:
+        parts = parts_of(one.question)
+    except Unfit:
+        return
+    told: set[int] = set()
+    for part, given, answer in parts[:_PARTS]:
+        source = ast.unparse(part.kind.node)
+        known = id(part.kind) in told or len(given) != 1
+        if known or _PLACES.search(source) or not _ATTENDS.search(source):
+            continue
+        told.add(id(part.kind))
+        x = given[0]
+        if not isinstance(x, Worked) or not isinstance(answer, Worked) or x.a.ndim != 3 or x.a.shape[1] < 4:
+            continue
+        if answer.a.shape[:2] != x.a.shape[:2] or not all(_PLAIN.match(n.name) for n in layers_of(part)):
+            continue
+        order = np.roll(np.arange(x.a.shape[1]), 1)
+        try:
+            net.begin()
+            turned, moved = (net.answer(part, [net.tensor(v)]).a for v in (x.a[:, order], _one_moved(x.a)))
+        except Unfit:
+            continue
+        hidden = (
+            apart(answer.a[:, :1], moved[:, :1], answer.a) <= _MET
+        )  # the first token does not see the last
+        if not hidden and apart(answer.a[:, order], turned, answer.a) > _MET:
+            forward = part.kind.method("forward") or part.kind.node
+            why = "tokens in another order get other answers: heads are cut out of the steps, and not turned"
+            yield Verdict("unturned", forward, why)
+
+
+def _one_moved(x: np.ndarray) -> np.ndarray:
+    made = x.copy()
+    made[:, -1] += 1.0
+    return made
+
+
 def sees_what_follows(machine: Machine, one: Facts) -> Iterator[Verdict]:
     """Each place of a network that is to say the next element sees the next element: "follows".
 
@@ -244,4 +295,4 @@ def input_unheard(_machine: Machine, one: Facts) -> Iterator[Verdict]:
             yield Verdict("deaf", _output(one), why)
 
 
-_ALL = (samples_meet, unfit_for_loss, order_unknown, sees_what_follows, input_unheard)
+_ALL = (samples_meet, unfit_for_loss, order_unknown, heads_not_turned, sees_what_follows, input_unheard)

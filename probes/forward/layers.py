@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,6 @@ from ..by_hand.sizes import TooLong, Unfit
 from .functions import ONE, of_tensor
 from .tensors import Array, Mismatch, Room, Tensor, matmul
 
-Draw = np.random.Generator
 _WEIGHTS = 30_000_000  # of one network
 _DRAWN = 100_003  # of one weight; a prime, so that rows are unlike
 
@@ -59,21 +59,32 @@ class Layer:
 
 
 class Maker:
-    """Makes layers, with weights drawn from one stream."""
+    """Makes layers. Weights of one shape are drawn one after the other, whatever is made between them."""
 
-    def __init__(self, room: Room, draw: Draw) -> None:
-        self.room, self.draw = room, draw
+    def __init__(self, room: Room, seed: int = 0) -> None:
+        self.room, self.seed = room, seed
         self.held = 0
+        self.drawn: Counter[tuple[int, ...]] = Counter()
 
     def weight(self, layer: Layer, name: str, *shape: int, fan: int = 0) -> Tensor:
         """A weight of a layer, drawn wide enough that nothing vanishes behind many layers."""
-        spread = 1.5 / math.sqrt(max(fan or (shape[-1] if shape else 1), 1))
-        made = Tensor.__new__(Tensor)
-        made.a, made.room = self.numbers(whole(shape), spread), self.room
+        return self._put(layer, name, shape, 0.0, 1.5 / math.sqrt(max(fan or (shape[-1] if shape else 1), 1)))
+
+    def shift(self, layer: Layer, *shape: int) -> Tensor:
+        """The bias of a layer."""
+        return self._put(layer, "bias", shape, 0.0, 0.1)
+
+    def scale(self, layer: Layer, *shape: int) -> Tensor:
+        """The weight of a norm."""
+        return self._put(layer, "weight", shape, 1.0, 0.1)
+
+    def _put(self, layer: Layer, name: str, shape: Sequence[Any], centre: float, spread: float) -> Tensor:
+        made = Tensor.__new__(Tensor)  # weights take none of the room that a question has
+        made.a, made.room = self.numbers(whole(shape), centre, spread), self.room
         layer.weights[name] = made
         return made
 
-    def numbers(self, shape: tuple[int, ...], spread: float) -> Array:
+    def numbers(self, shape: tuple[int, ...], centre: float, spread: float) -> Array:
         """Drawn numbers; of many, as many as there is room for, over and over.
 
         Raises TooLong.
@@ -82,21 +93,11 @@ class Maker:
         self.held += count
         if self.held > _WEIGHTS:
             raise TooLong
+        self.drawn[shape] += 1
+        draw = np.random.default_rng([self.seed, self.drawn[shape], *shape])
         if count <= _DRAWN:
-            return self.draw.normal(0.0, spread, shape)
-        return np.resize(self.draw.normal(0.0, spread, _DRAWN).astype(np.float32), shape)
-
-    def shift(self, layer: Layer, *shape: int) -> Tensor:
-        """The bias of a layer."""
-        made = Tensor(self.draw.normal(0.0, 0.1, whole(shape)), self.room)
-        layer.weights["bias"] = made
-        return made
-
-    def scale(self, layer: Layer, *shape: int) -> Tensor:
-        """The weight of a norm."""
-        made = Tensor(1.0 + self.draw.normal(0.0, 0.1, whole(shape)), self.room)
-        layer.weights["weight"] = made
-        return made
+            return draw.normal(centre, spread, shape)
+        return np.resize(draw.normal(centre, spread, _DRAWN).astype(np.float32), shape)
 
     def make(self, name: str, given: list[Any], named: dict[str, Any]) -> Layer:
         """A layer by its name. Raises Unfit where it is not known."""

@@ -73,6 +73,8 @@ class Network(Interpreter):
         self.room_left = Room()
         self.making = 0
         self.parameters: list[Tensor] = []  # those of the program's own
+        self.visited: set[ast.AST] = set()  # expressions that were worked out
+        self.asked_parts: list[tuple[Object, list[Any], Any]] | None = None  # networks within, when kept
         self.trace: list[tuple[ast.expr, np.ndarray]] | None = None  # what each step came to, when it is kept
         self._classes: dict[ast.ClassDef, Class] = {}
         self.begin()
@@ -108,8 +110,7 @@ class Network(Interpreter):
     def build(self, node: ast.ClassDef, given: list[Any], named: Names) -> Object:
         """An object of a network's class. Raises Unfit."""
         self.begin()
-        self.drawing = np.random.default_rng([self.seed, 3])
-        self.maker = Maker(self.room_left, self.drawing)
+        self.maker = Maker(self.room_left, self.seed)
         found = self._guarded(lambda: self._instance(self.class_of(node), given, named))
         if not isinstance(found, Object):
             raise Unfit
@@ -242,6 +243,7 @@ class Network(Interpreter):
     def value(self, node: ast.expr, names: list[Names]) -> Any:
         """The value of an expression. Raises Unfit, or what Python raises."""
         found = super().value(node, names)
+        self.visited.add(node)
         if self.trace is not None and isinstance(node, (ast.Call, ast.BinOp)):
             first = found[0] if isinstance(found, tuple) and found else found
             if isinstance(first, Tensor):
@@ -422,7 +424,10 @@ class Network(Interpreter):
             method = next((f for n in FORWARD if (f := callee.kind.find(n))), None)
             if method is None:
                 raise Unfit
-            return self._invoke(self.method_of(callee, *method), given, named)
+            found = self._invoke(self.method_of(callee, *method), given, named)
+            if self.asked_parts is not None and not named:
+                self.asked_parts.append((callee, given, found))
+            return found
         if isinstance(callee, Class):
             return self._instance(callee, given, named)
         return super().apply(callee, given, named)

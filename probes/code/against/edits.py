@@ -27,6 +27,7 @@ from ...scripts.project import programs
 from ...scripts.syntax import Script
 from ..shared.checks import scripts
 from .at_the_end import modes_after_training
+from .equal_answers import answered_alike
 from .equal_counts import counts_alike
 from .equal_facts import alike_in_effect
 from .equal_scales import scaled_alike
@@ -177,7 +178,7 @@ def sorted_out(found: Comparison) -> Mapping[str, tuple[Edit, ...]]:
         if mine and found.one_course and topic.name in _OF_COURSE:
             unclear += [e for e in mine if e.kind not in ("moved", "into-loop", "out-of-loop")]
             mine = [e for e in mine if e not in unclear]
-        if mine and found.programs is not None and alike_in_effect(topic.name, mine, *found.programs):
+        if mine and found.programs is not None and _nothing_changes(topic.name, mine, *found.programs):
             unclear += mine
             left = [e for e in left if e not in mine]
             mine = []
@@ -202,6 +203,11 @@ _OF_COURSE = ("warmup", "schedule-length")  # no difference where both rates tak
 # what is left out with another thing is no edit of its own: without a scaler there is none to update
 _PARTS = (("scaler-left-out", "scaler-update"), ("update-left-out", "scaler-update"))
 UNCLEAR = "rewritten"  # edits that differ, it is not understood in what: no evidence for a cause
+
+
+def _nothing_changes(kind: str, edits: Sequence[Edit], mine: Script, theirs: Script) -> bool:
+    """Whether both programs do the same with or without these edits, as a rehearsal or answers show."""
+    return alike_in_effect(kind, edits, mine, theirs) or answered_alike(kind, edits, mine, theirs)
 
 
 def _cut_elsewhere(edits: Sequence[Edit]) -> tuple[Edit, ...]:

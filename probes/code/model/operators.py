@@ -557,7 +557,7 @@ def reshape_for_transpose(view: View) -> Finding:
     `b, t, c = x.shape` and then `view(b, heads, t, width)` mixes steps and channels; right is
     `view(b, t, heads, width).transpose(1, 2)`.
     """
-    checks = either(_reshaped, heads_misplaced, heads_joined_without_turning)
+    checks = either(_reshaped, heads_misplaced, heads_joined_without_turning, answers_show("unturned"))
     return first(view, checks, "the scripts reshape nothing by the sizes of its axes")
 
 

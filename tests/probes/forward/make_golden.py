@@ -59,7 +59,7 @@ def main() -> None:
     """Write the file."""
     rows = []
     for name, shape, given, named in CASES:
-        maker = Maker(Room(), np.random.default_rng(0))
+        maker = Maker(Room())
         weights = maker.make(name, given, named).weights
         plain = [tuple(g) if isinstance(g, list) else g for g in given]
         layer = getattr(torch.nn, name)(*plain, **named).double().eval()

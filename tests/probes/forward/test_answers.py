@@ -229,6 +229,63 @@ def test_attention_that_does_not_know_the_order() -> None:
     assert kinds(_classes(read)) == []
 
 
+ENCODER = """
+class Attention(nn.Module):
+    def __init__(self, d, heads):
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(d, 3 * d)
+        self.out = nn.Linear(d, d)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        q, k, v = self.qkv(x).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        a = (q @ k.transpose(-2, -1) / (d // self.heads) ** 0.5).softmax(-1)
+        return self.out((a @ v).transpose(1, 2).reshape(b, t, d))
+
+
+class Net(nn.Module):
+    def __init__(self, d=32):
+        super().__init__()
+        self.tok = nn.Embedding(VOCAB, d)
+        self.pos = nn.Embedding(LONG, d)
+        self.body = Attention(d, 4)
+        self.head = nn.Linear(d, 3)
+
+    def forward(self, ids):
+        x = self.tok(ids) + self.pos(torch.arange(ids.size(1)))
+        x = x + self.body(x)
+        return self.head(x.mean(1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (
+            ".view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)",
+            ".view(b, 3, self.heads, t, -1).transpose(0, 1)",
+        ),
+        ("(a @ v).transpose(1, 2).reshape(b, t, d)", "(a @ v).reshape(b, t, d)"),
+        (".permute(2, 0, 3, 1, 4)", ".reshape(3, b, self.heads, t, -1)"),
+    ],
+)
+def test_heads_that_are_cut_out_of_the_steps(right: str, wrong: str) -> None:
+    assert kinds(_classes(ENCODER)) == []
+    text = _classes(ENCODER.replace(right, wrong))
+    assert kinds(text)[:1] in (["unturned"], ["met"], ["met-by-shape"])
+    named = ("script-reshape-for-transpose", "script-axis-wrong")
+    assert any(state(symptom, text) == "present" for symptom in named)
+
+
+def test_attention_that_knows_places_is_left_alone() -> None:
+    shifted = ENCODER.replace("(d // self.heads) ** 0.5)", "(d // self.heads) ** 0.5 + self.relative)")
+    shifted = shifted.replace(
+        "self.out =", "self.relative = nn.Parameter(torch.randn(6, 6))\n        self.out ="
+    )
+    assert kinds(_classes(shifted)) == []
+
+
 TWO = """
 class Net(nn.Module):
     def __init__(self):

@@ -19,7 +19,7 @@ GOLDEN = json.loads((Path(__file__).parent / "golden_layers.json").read_text())
 
 
 def made(name: str, *given: Any, **named: Any) -> Any:
-    return Maker(Room(), np.random.default_rng(0)).make(name, list(given), named).step
+    return Maker(Room()).make(name, list(given), named).step
 
 
 def tensor(*shape: int) -> Tensor:
