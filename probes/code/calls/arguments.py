@@ -10,6 +10,7 @@ from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
+from ..labels.tags import words_taken_for_texts
 from ..mindspore.cells import padding_refused
 from ..mindspore.ports import gradient_of_other, shape_wanted, share_to_drop_kept
 from ..model.causal import own_place_hidden, past_hidden
@@ -36,7 +37,7 @@ def argument_inverted(view: View) -> Finding:
         view,
         either(
             *(padding_refused, _keeps, recurrent_keeps, _cells_kept, _shows_padding),
-            *(past_hidden, own_place_hidden),
+            *(past_hidden, own_place_hidden, words_taken_for_texts),
             *(
                 kept_share_misplaced,
                 share_to_drop_kept,

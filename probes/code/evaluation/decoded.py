@@ -218,7 +218,12 @@ def decision_stands_still(source: Script) -> Finding | None:
                 isinstance(c.func, (ast.Name, ast.Attribute)) and c.args for c in of(node.value, ast.Call)
             )
             if asks and turn not in read and not read & changed and not _random(node.value):
-                if not any(t.split("[")[0].split(".")[0] in read for t in touched):
+                said = unparse(node.targets[0])
+                written = any(
+                    last_name(c.func) in ("append", "add") and c.args and said in names_in(c.args[0])
+                    for c in of(loop, ast.Call)
+                )
+                if written and not any(t.split("[")[0].split(".")[0] in read for t in touched):
                     return at(
                         source, node, "nothing in this loop changes what is decided by: each round is alike"
                     )

@@ -11,6 +11,7 @@ from ...readers.script import all_arguments, argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
+from ..method.written import adapter_left_behind
 from ..shared.checks import at, first, ok, outer_loop
 from ..shared.nodes import is_false
 from ..shared.roles import model_calls
@@ -222,7 +223,7 @@ def evaluates_stale_copy(view: View) -> Finding:
     checks = either(
         _stale_copy,
         first_read_for_best,
-        made_anew_for_evaluation,
+        *(made_anew_for_evaluation, adapter_left_behind),
         fresh_network_kept,
         kept_at_one_epoch,
         early_epoch_read,

@@ -27,6 +27,7 @@ from .mask_of_batch import mask_of_batch_unread
 from .pads_in_pairs import filled_places_count, only_pads_count, padded_pairs_count
 from .prompts import answer_hidden, marked_in_two_ways
 from .table_sizes import classes_from_padding
+from .tags import mask_made_and_left
 from .tape_means import averaged_with_padding
 from .tuned_texts import prompt_counts, template_not_in_text
 from .turned_masks import (
@@ -85,6 +86,7 @@ def label_padding_counts(view: View) -> Finding:
         padding_of_positions,
         tokens_left_out,
         zeros_for_labels,
+        mask_made_and_left,
     )
     return first(view, either(*checks), "no labels are padded")
 

@@ -17,6 +17,7 @@ from ..evaluation.keras_fit import weights_by_rank
 from ..method.own_answer_fed import languages_crossed
 from ..method.tokens import numbered_for_pretrained, table_not_grown
 from ..samples.by_side import label_by_side
+from ..samples.recommended import first_item_is_padding
 from ..shared.checks import at, first, ok, told_at
 from ..shared.nodes import is_none
 from ..shared.roles import is_table_of_words
@@ -31,6 +32,7 @@ from .own_vocabularies import own_vocabulary_of_held_out
 from .raw_numbers import raw_ids_taken
 from .start import numbered_from_one, shifted_in_training
 from .table_sizes import fewer_rows_than_words, padding_is_a_word, table_too_small, unknown_is_a_word
+from .tags import tables_of_two_kinds
 
 
 @probe()
@@ -40,8 +42,7 @@ def classes_numbered_apart(view: View) -> Finding:
     return first(
         view,
         either(
-            _by_set,
-            _by_hash,
+            *(_by_set, _by_hash, tables_of_two_kinds),
             partial(_of_held_out, of_words=False),
             _table_of_held_out,
             _twin_tables,
@@ -476,6 +477,7 @@ def words_numbered_apart(view: View) -> Finding:
             numbered_for_pretrained,
             numbers_over_reserved,
             raw_ids_taken,
+            first_item_is_padding,
         ),
         "the scripts make no token ids",
     )

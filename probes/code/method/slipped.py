@@ -13,7 +13,9 @@ from ..labels.spans import (
     one_past_the_token,
     part_truncated_and_asked,
 )
+from ..labels.tags import pieces_of_one_row, tags_by_place
 from ..samples.negatives import negatives_are_positives
+from ..samples.recommended import all_are_wanted, drawn_item_preferred, drawn_without_asking, padding_is_drawn
 from ..scaling.fitted_alone import divided_by_square
 from ..shared.checks import first
 from ..shared.sides import either
@@ -34,6 +36,7 @@ from .conversions import (
 )
 from .decoding import all_pairs_are_right, first_answer_taken
 from .drawn_codes import divided_by_itself
+from .graphs import degrees_never_applied, pairs_answered_otherwise
 from .groups import edges_not_turned, letter_is_the_blank, shifted_over_groups
 from .masked_words import labels_are_inputs, most_words_masked
 from .memory import changed_in_place, stored_exchanged
@@ -71,6 +74,7 @@ from .sound import (
     stored_sound_overwritten,
 )
 from .text_lengths import text_cut_short
+from .written import answers_never_end, prompt_without_turn
 
 _METHODS = (
     state_never_moved,
@@ -117,6 +121,8 @@ _METHODS = (
     end_counted_in_one,
     sum_runs_over_ends,
     before_left_in_samples,
+    *(pieces_of_one_row, tags_by_place, answers_never_end, prompt_without_turn),
+    *(drawn_without_asking, padding_is_drawn, pairs_answered_otherwise, degrees_never_applied),
     *(features_for_samples, part_truncated_and_asked, length_of_the_list, one_past_the_token, one_end_twice),
     shows("noise-otherwise", "noise-shares"),
 )
@@ -146,7 +152,7 @@ def method_slipped(view: View) -> Finding:
 def pairs_misjudged(view: View) -> Finding:
     """A loss over pairs asks for another answer than the right one, or scales only one side to length one."""
     told = ("pairs-labels", "pairs-itself", "pairs-scaled", "pairs-twice")
-    look = either(match_stands_first, one_side_scaled, shows(*told))
+    look = either(match_stands_first, one_side_scaled, drawn_item_preferred, all_are_wanted, shows(*told))
     return first(view, look, "the scripts hold no answers of two networks against each other")
 
 

@@ -10,7 +10,9 @@ from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
+from ..method.graphs import one_end_with_itself
 from ..shared.checks import at, first, ok
+from ..shared.sides import either
 
 _JOINS = (
     "cat",
@@ -34,7 +36,7 @@ def joined_with_itself(view: View) -> Finding:
     Counts only where another value is handed in, looped over or worked out, and only its size is read: the
     skip that was meant. A value that is doubled on purpose (a ring, halves of a window) has no such partner.
     """
-    return first(view, _with_itself, "the scripts join no branches")
+    return first(view, either(_with_itself, one_end_with_itself), "the scripts join no branches")
 
 
 def _with_itself(source: Script) -> Finding | None:

@@ -14,6 +14,7 @@ from ...scripts.flow import Flow, flow, losses
 from ...scripts.syntax import Function, Script, outermost_call
 from ..evaluation.units_apart import answers_turned_back
 from ..loss.outputs import last_layer_cut
+from ..method.graphs import loop_ends_in_relu
 from ..shared.checks import at, first, ok
 from ..shared.nodes import not_in_training, whole_number
 from ..shared.sides import either
@@ -44,7 +45,9 @@ def output_rectified(view: View) -> Finding:
 
     False positive: targets that cannot be negative. A regression counts only where the script standardises.
     """
-    found = either(_rectified, last_layer_cut, head_cut, stack_cut, answers_show("rectified"))
+    found = either(
+        *(_rectified, last_layer_cut, head_cut, stack_cut, loop_ends_in_relu), answers_show("rectified")
+    )
     return first(view, found, "no loss whose model's last operation can be told")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ...readers._tree import of, unparse, walk
 from ...readers.script import last_name
-from ...scripts.flow import flow
+from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 
 _DEPTH = 14
@@ -97,10 +97,18 @@ def _named(source: Script, name: ast.Name) -> Iterator[ast.expr]:
     mine = flow(source)
     given = mine.all_given(name)
     for one in given:
-        yield _at_places(one.value, one.places)
+        yield from _given_back(source, one.value, one.places) or [_at_places(one.value, one.places)]
     yield from _grown(source, name)
     if not given:
         yield from mine.arguments(name)
+
+
+def _given_back(source: Script, value: ast.expr, places: tuple[int, ...]) -> list[ast.expr]:
+    """The part that a name takes of what a function of the program gives back: `rows, n = read(path)`."""
+    if not places or not isinstance(value, ast.Call):
+        return []
+    ends = [r for f in flow(source).called(value) for r in returns(f) if isinstance(r, ast.Tuple)]
+    return [_at_places(r, places) for r in ends]
 
 
 def _at_places(value: ast.expr, places: tuple[int, ...]) -> ast.expr:
@@ -143,7 +151,7 @@ def _of_loops(source: Script, name: ast.Name) -> Iterator[ast.expr]:
             return
         for target, over in pairs:
             if not _within(name, over):
-                found = list(_row_of(target, over, name.id))
+                found = list(_row_of(source, target, over, name.id))
                 if found:
                     yield from found
                     return
@@ -153,7 +161,7 @@ def _within(node: ast.AST, whole: ast.AST) -> bool:
     return any(n is node for n in walk(whole))
 
 
-def _row_of(target: ast.expr, over: ast.expr, name: str) -> Iterator[ast.expr]:
+def _row_of(source: Script, target: ast.expr, over: ast.expr, name: str) -> Iterator[ast.expr]:
     if isinstance(target, ast.Name):
         if target.id == name:
             yield over
@@ -168,9 +176,25 @@ def _row_of(target: ast.expr, over: ast.expr, name: str) -> Iterator[ast.expr]:
         if not any(n.id == name for n in of(part, ast.Name)):
             continue
         if isinstance(over, ast.Call) and last_name(over.func) == "zip" and place < len(over.args):
-            yield from _row_of(part, over.args[place], name)
+            yield from _row_of(source, part, over.args[place], name)
         elif isinstance(over, ast.Call) and last_name(over.func) == "enumerate" and over.args:
             if place == 1:
-                yield from _row_of(part, over.args[0], name)
+                yield from _row_of(source, part, over.args[0], name)
         else:
-            yield over
+            made = [_at_places(r, (place,)) for r in _rounds(source, over)]
+            yield from made or [over]
+
+
+def _rounds(source: Script, over: ast.expr) -> Iterator[ast.Tuple]:
+    """What each round of a loop gets from a generator of the program, or from a loader of its data set."""
+    mine = flow(source)
+    for value in (over, *mine.values(over, 4)):
+        if not isinstance(value, ast.Call):
+            continue
+        for function in mine.called(value):
+            yield from (y.value for y in of(function, ast.Yield) if isinstance(y.value, ast.Tuple))
+        if last_name(value.func) == "DataLoader" and value.args:
+            owner = mine.made(value.args[0])
+            for method in owner.body if owner is not None else []:
+                if isinstance(method, ast.FunctionDef) and method.name == "__getitem__":
+                    yield from (r for r in returns(method) if isinstance(r, ast.Tuple))

@@ -14,6 +14,7 @@ from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..labels.one_side import classes_exchanged
+from ..method.written import asked_without_template
 from ..model.inputs import JOINS
 from ..samples.batches import batches_differ, symbol
 from ..shared.checks import at, first, ok
@@ -63,6 +64,7 @@ def splits_processed_differently(view: View, *, labels: bool) -> Finding:
         _mask_left_out,
         _exchanged,
         _generators_apart,
+        asked_without_template,
     )
 
     def check(source: Script) -> Finding | None:

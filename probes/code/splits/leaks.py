@@ -18,6 +18,8 @@ from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..evaluation.best_kept import gradients_on_held_out
 from ..evaluation.figures_of_rows import test_figure_chooses
+from ..method.graphs import asked_edges_carry_messages, loss_of_held_out_nodes, other_direction_left
+from ..method.written import told_what_is_asked
 from ..model.sequence import target_is_input
 from ..shared.checks import at, first, ok, told_at
 from ..shared.nodes import is_true, refilled
@@ -35,6 +37,7 @@ from .cuts_meet import cuts_meet
 from .drawn_alike import drawn_with_one_seed, part_of_twin
 from .files_of_settings import one_file_in_settings
 from .groups_torn import groups_torn
+from .held_items import held_items_kept, last_of_no_order, ranks_meet
 from .history_held_out import held_out_of_history
 from .joined_fit import fitted_to_both, series_parted_by_chance
 from .joined_rows import held_out_rows_joined
@@ -146,6 +149,8 @@ def held_out_in_training(view: View) -> Finding:
             *(series_parted_by_chance, overlapping_windows_divided),
             *(parts_share_an_element, held_out_of_history),
             *(training_file_for_held_out, validated_on_the_test_part),
+            *(held_items_kept, ranks_meet, last_of_no_order, told_what_is_asked),
+            *(asked_edges_carry_messages, other_direction_left, loss_of_held_out_nodes),
         ),
     )
     return first(view, check, "the scripts show no two sets of data")
