@@ -27,6 +27,7 @@ from .things import Class, Mapped, Missing
 
 ROWS = 3
 _LONG = 6  # of a sequence
+HOMES = ("", "mindspore", "paddle")  # the libraries whose layers are worked out; "" is PyTorch
 _TRIALS = 160  # shapes that are tried for one network
 _GUIDED = 14
 _SPENT = 2e9  # products and numbers of all of them
@@ -102,7 +103,9 @@ class Converter:
             given = [self.of(g) for g in value.given]
             named = {k: self.of(v) for k, v in value.named.items()}
             if value.kind is None:
-                self.known[id(value)] = self.net.library(Dotted(f"torch.nn.{value.layer}"), given, named)
+                self.known[id(value)] = self.net.library(
+                    Dotted(f"{value.home or 'torch'}.nn.{value.layer}"), given, named
+                )
             else:
                 self.known[id(value)] = self.net._instance(self._class(value.kind), given, named)
         return self.known[id(value)]
@@ -197,7 +200,7 @@ def questions(source: Script) -> tuple[Question, ...]:
     found: dict[int, Asked] = {}
     for event in machine.journal.of(Asked):
         net = event.net
-        if net.kind is not None and not net.layer and not net.home and net.serial not in found:
+        if net.kind is not None and not net.layer and net.home in HOMES and net.serial not in found:
             found[net.serial] = event
     made: dict[int, Question] = {}
     for event in list(found.values())[:_MOST]:
@@ -369,7 +372,7 @@ def _of_layer(layer: Layer) -> Iterator[tuple[Any, ...]]:
         yield ("ints", ROWS, _LONG)
         yield ("ints", ROWS)
         yield from (("ints", ROWS, n) for n in (4, 8, 16, 32))
-    elif name.startswith("Conv"):
+    elif re.match(r"Conv(?:Transpose)?[123]d$", name):
         count, axes = layer.option(0, "in_channels"), int(name[-2])
         if not isinstance(count, int) or count > 512:
             return

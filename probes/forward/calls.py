@@ -16,6 +16,7 @@ from .convolutions import adaptive, conv, conv_back, enlarged, pooled, shuffled
 from .functions import FUNCTIONS, ONE, REDUCED, SAME, TWO, einsum, joined, of_tensor
 from .layers import ACTIVATIONS, KINDS, Layer, embedding, layer_norm, linear
 from .named_axes import gathered_up, rearranged, spread
+from .other_names import made_elsewhere
 from .recurrent import Packed
 from .tensors import Tensor, array, sizes_of
 from .things import Chain, Listed, Mapped
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .network import Network
 
 Names = dict[str, Any]
-_ROOTS = ("torch", "numpy", "np", "math", "einops", "timm", "mindspore", "F", "nn", "functional")
+_ROOTS = ("torch", "numpy", "np", "math", "einops", "timm", "mindspore", "paddle", "F", "nn", "functional")
 _WHOLE = re.compile(r"int|long|uint8")
 _LONGEST = 1_000_000  # numbers that are counted out
 _LOSSES = re.compile(r"^(?:CrossEntropy|BCE|BCEWithLogits|MSE|L1|SmoothL1|Huber|NLL)Loss$")
@@ -45,6 +46,10 @@ def called(net: Network, callee: Dotted, given: list[Any], named: Names) -> Any:
         return _copied(net, given[0])
     if name == "partial":
         return _partial(net, *given, **named)
+    if root in ("mindspore", "paddle"):
+        made = made_elsewhere(net, callee.path, given, named)
+        if made is not NotImplemented:
+            return made
     if name in HOLDERS:
         return HOLDERS[name](net, *given)
     if name == "Parameter":
@@ -161,6 +166,8 @@ def _cast(owner: Tensor, given: Sequence[Any], named: Names) -> Tensor:
 
 _MADE = frozenset(
     [
+        "Tensor",
+        "to_tensor",
         "zeros",
         "ones",
         "full",
@@ -190,7 +197,18 @@ _MADE = frozenset(
 
 
 _OF_NUMBERS = frozenset(
-    ("tensor", "as_tensor", "from_numpy", "array", "asarray", "FloatTensor", "LongTensor", "scalar_tensor")
+    (
+        "tensor",
+        "as_tensor",
+        "from_numpy",
+        "array",
+        "asarray",
+        "FloatTensor",
+        "LongTensor",
+        "scalar_tensor",
+        "Tensor",
+        "to_tensor",
+    )
 )
 
 

@@ -14,7 +14,8 @@ from .layers import KINDS, Layer, Maker, reads
 from .tensors import Array, Tensor
 
 
-def _each(value: Any, axes: int) -> tuple[int, ...]:
+def each(value: Any, axes: int) -> tuple[int, ...]:
+    """A size for each axis. Raises Unfit where there are more or fewer."""
     held = tuple(value) if isinstance(value, (tuple, list)) else (value,) * axes
     if len(held) != axes or not all(isinstance(h, (int, np.integer)) for h in held):
         raise Unfit
@@ -51,13 +52,13 @@ def conv(
     if x.a.ndim == axes + 1:
         made = conv(x.like(x.a[None]), w, b, stride, padding, dilation, groups, mode)
         return x.like(made.a[0])
-    steps, wide = _each(stride, axes), _each(dilation, axes)
+    steps, wide = each(stride, axes), each(dilation, axes)
     size = w.a.shape[2:]
     if padding == "same":
         total = [d * (s - 1) for s, d in zip(size, wide, strict=True)]
         sides = [(t // 2, t - t // 2) for t in total]
     else:
-        sides = [(p, p) for p in _each(0 if padding == "valid" else padding, axes)]
+        sides = [(p, p) for p in each(0 if padding == "valid" else padding, axes)]
     flat = [p for side in reversed(sides) for p in side]
     held = padded(x, flat, mode) if any(flat) else x
     if held.a.shape[1] != w.a.shape[1] * groups or w.a.shape[0] % groups:
@@ -77,7 +78,7 @@ def conv(
 def _conv(axes: int) -> Callable[[Maker, Layer], Callable[..., Any]]:
     def make(maker: Maker, layer: Layer) -> Callable[..., Any]:
         inside, outside = layer.option(0, "in_channels"), layer.option(1, "out_channels")
-        size = _each(layer.option(2, "kernel_size"), axes)
+        size = each(layer.option(2, "kernel_size"), axes)
         groups = layer.option(6, "groups", 1)
         w = maker.weight(
             layer, "weight", outside, inside // groups, *size, fan=inside // groups * math.prod(size)
@@ -104,8 +105,8 @@ def conv_back(
     axes = w.a.ndim - 2
     if groups != 1 or x.a.ndim != axes + 2 or x.a.dtype.kind != "f":
         raise Unfit
-    steps, pads, more = _each(stride, axes), _each(padding, axes), _each(output_padding, axes)
-    wide, size = _each(dilation, axes), w.a.shape[2:]
+    steps, pads, more = each(stride, axes), each(padding, axes), each(output_padding, axes)
+    wide, size = each(dilation, axes), w.a.shape[2:]
     spread = [(n - 1) * s + 1 for n, s in zip(x.a.shape[2:], steps, strict=True)]
     x.room.take(math.prod((*x.a.shape[:2], *spread)))
     held = np.zeros((*x.a.shape[:2], *spread))
@@ -120,7 +121,7 @@ def conv_back(
 def _conv_back(axes: int) -> Callable[[Maker, Layer], Callable[..., Any]]:
     def make(maker: Maker, layer: Layer) -> Callable[..., Any]:
         inside, outside = layer.option(0, "in_channels"), layer.option(1, "out_channels")
-        size = _each(layer.option(2, "kernel_size"), axes)
+        size = each(layer.option(2, "kernel_size"), axes)
         w = maker.weight(layer, "weight", inside, outside, *size, fan=inside * math.prod(size))
         b = maker.shift(layer, outside) if layer.option(7, "bias", True) else None
         names = (("stride", 1), ("padding", 0), ("output_padding", 0), ("groups", 1))
@@ -136,8 +137,8 @@ def pooled(
     """`F.max_pool2d` and its sisters."""
     if x.a.dtype.kind != "f":
         raise Unfit
-    by, pads = _each(size, axes), _each(padding, axes)
-    steps = by if stride is None else _each(stride, axes)
+    by, pads = each(size, axes), each(padding, axes)
+    steps = by if stride is None else each(stride, axes)
     flat = [p for pad in reversed(pads) for p in (pad, pad)]
     low = -np.inf if name == "max" else 0.0
     held = padded(x, flat, "constant", low) if any(flat) else x
@@ -188,7 +189,7 @@ def enlarged(
     if size is None:
         factors = scale_factor if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * axes
         size = [int(n * f) for n, f in zip(x.a.shape[2:], factors, strict=True)]
-    to = _each(size if not isinstance(size, list) else tuple(size), axes)
+    to = each(size if not isinstance(size, list) else tuple(size), axes)
     x.room.take(math.prod((*x.a.shape[:2], *to)))
     held = x.a
     for i, t in enumerate(to):

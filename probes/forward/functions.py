@@ -217,6 +217,15 @@ def _squeezed(x: Tensor, *axis: Any, **named: Any) -> Tensor:
     return x.like(np.squeeze(x.a, axis=tuple(axes)))
 
 
+def _turned(x: Tensor, *axes: Any, **named: Any) -> Tensor:
+    """Two axes exchanged, as PyTorch has it; all of them in an order, as MindSpore and Paddle do."""
+    axes = axes or tuple(named[k] for k in ("dim0", "dim1", "perm") if k in named)
+    order = sizes_of(axes)
+    if len(order) == 2 and not isinstance(axes[0], (list, tuple)):
+        return x.like(np.swapaxes(x.a, *order))
+    return x.like(np.transpose(x.a, order))
+
+
 def _expanded(x: Tensor, *sizes: Any) -> Tensor:
     wanted = sizes_of(sizes)
     more = len(wanted) - x.a.ndim
@@ -333,8 +342,10 @@ FUNCTIONS: dict[str, Function] = {
     "flatten": _flattened,
     "unflatten": _unflattened,
     "squeeze": _squeezed,
+    "expand_dims": lambda x, dim: x.like(np.expand_dims(x.a, int(dim))),
+    "broadcast_to": _expanded,
     "unsqueeze": lambda x, dim: x.like(np.expand_dims(x.a, int(dim))),
-    "transpose": lambda x, dim0, dim1: x.like(np.swapaxes(x.a, dim0, dim1)),
+    "transpose": _turned,
     "swapaxes": lambda x, axis0, axis1: x.like(np.swapaxes(x.a, axis0, axis1)),
     "swapdims": lambda x, dim0, dim1: x.like(np.swapaxes(x.a, dim0, dim1)),
     "permute": lambda x, *dims: x.like(np.transpose(x.a, sizes_of(dims))),
@@ -342,7 +353,6 @@ FUNCTIONS: dict[str, Function] = {
     "t": _outer_swap,
     "expand": _expanded,
     "expand_as": lambda x, o: x.like(np.broadcast_to(x.a, o.a.shape)),
-    "broadcast_to": _expanded,
     "repeat": _repeated,
     "tile": _repeated,
     "repeat_interleave": _repeat_interleave,
@@ -403,6 +413,9 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 
+_OTHER_NAMES = {"axis": "dim", "keep_dims": "keepdim", "keepdims": "keepdim"}
+
+
 def of_tensor(name: str, x: Tensor, given: Sequence[Any], named: dict[str, Any]) -> Any:
     """What a function or a method of this name makes of a tensor. Raises Unfit where it is not known."""
     named = {
@@ -411,6 +424,7 @@ def of_tensor(name: str, x: Tensor, given: Sequence[Any], named: dict[str, Any])
         if k not in ("dtype", "device", "inplace", "training", "p", "approximate", "non_blocking", "out")
         or (k == "p" and name in ("norm", "normalize"))
     }
+    named = {_OTHER_NAMES.get(k, k): v for k, v in named.items()}
     if name in SAME:
         return x
     if name in ONE:

@@ -29,7 +29,7 @@ _HARMLESS = re.compile(
     r"^(?:view|reshape|squeeze|unsqueeze|flatten|float|permute|transpose|contiguous|to|item|part.*|chunk|split"
     r"|unbind|answer|collate|stack|cat|masked_select)$"
 )
-_SCORES = ("cross_entropy", "CrossEntropyLoss")
+_SCORES = ("cross_entropy", "CrossEntropyLoss", "SoftmaxCrossEntropyWithLogits")
 _SINGLE = ("binary_cross_entropy_with_logits", "BCEWithLogitsLoss")
 _CHANCES = ("binary_cross_entropy", "BCELoss")
 _LOGS = ("nll_loss", "NLLLoss")

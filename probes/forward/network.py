@@ -20,7 +20,7 @@ from .layers import Layer, Maker
 from .tensors import Room, Tensor, array
 from .things import Chain, Class, Listed, Mapped, Missing, Super
 
-FORWARD = ("forward", "__call__")
+FORWARD = ("forward", "construct", "__call__")
 _STEPS = 60_000
 _OPTIONS = {
     "in_features": 0,
@@ -467,6 +467,10 @@ class Network(Interpreter):
         made = calls.called(self, callee, given, named)
         return super().library(callee, given, named) if made is NotImplemented else made
 
+    def function(self, name: str, given: list[Any], named: Names) -> Any:
+        """What a function of PyTorch of this name gives. Raises Unfit."""
+        return self.library(Dotted(f"torch.{name}"), given, named)
+
     def _of_python(self, name: str, given: list[Any], named: Names) -> Any:
         if name == "list" and given and isinstance(given[0], (Chain, Listed)):
             return list(given[0])
@@ -550,7 +554,7 @@ class Network(Interpreter):
     def _of_network(self, owner: Any, name: str, given: list[Any], named: Names) -> Any:
         if name in _KEPT or name in ("save_hyperparameters", "init_weights", "reset_parameters", "post_init"):
             return owner
-        if name in ("forward", "__call__"):
+        if name in FORWARD:
             return self.apply(owner, given, named)
         if isinstance(owner, Object):
             if name in ("register_buffer", "register_parameter", "add_module", "register_module"):

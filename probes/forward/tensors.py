@@ -110,7 +110,8 @@ class Tensor:
         try:
             self.room.take(math.prod(np.broadcast_shapes(self.a.shape, b.shape)))
         except ValueError as odd:
-            apart = [(m, n) for m, n in zip(self.a.shape[::-1], b.shape[::-1], strict=False) if m != n]
+            both = zip(self.a.shape[::-1], b.shape[::-1], strict=False)
+            apart = [(m, n) for m, n in both if m != n and 1 not in (m, n)]
             raise (Mismatch(apart[0][1] / max(apart[0][0], 1)) if len(apart) == 1 else Unfit()) from odd
         return self.like(step(b, self.a) if turned else step(self.a, b))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..by_hand.things import Dotted, Kind, Object
 
-_MODULE = ("Module", "LightningModule", "Cell", "PreTrainedModel", "ModelMixin", "MessagePassing")
+_MODULE = ("Module", "LightningModule", "Cell", "PreTrainedModel", "ModelMixin", "MessagePassing", "Layer")
 
 
 class Chain(list[Any]):
