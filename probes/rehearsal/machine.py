@@ -118,6 +118,7 @@ class Machine(Objects):
         self.loaders: list[Loader] = []
         self.versions = 0
         self.moves = Moves(self.nets)
+        self.samplers: list[Any] = []  # of subsets of a data set
         self.backwards = 0
         self.drawn = 0
         self.first_uses: dict[tuple[str, int], int] = {}  # weights and layers in the order of a question

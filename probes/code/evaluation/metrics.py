@@ -532,6 +532,10 @@ def _drops(source: Script) -> Finding | None:
         learns = side(target) if side(target) is not None else side(source.function_name(call))
         function = source.function_around(call)
         flags = [a.arg for a in function.args.args if _FLAG.match(a.arg)] if function is not None else []
+        if function is not None and any(
+            side(a.arg) is False for a in function.args.args
+        ):  # `def fold(k, train, val)`: both parts are handed in
+            flags = []
         if isinstance(value, ast.Name) and value.id in flags:
             seen = seen or call
             continue  # the caller says which side it is

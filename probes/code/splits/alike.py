@@ -97,6 +97,18 @@ def _setting_left(source: Script, labels: bool) -> Finding | None:
 _SCALES = re.compile(r" / |transform\(|\blog")
 
 
+def _counts(source: Script, node: ast.AST) -> bool:
+    """`train_split = int(0.8 * len(rows))`, `train_split += rest`: a number of rows is changed."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    names = {unparse(t) for t in targets if isinstance(t, ast.expr)}
+    given = [n.value for n in source.of(ast.Assign) if {unparse(t) for t in n.targets} & names]
+    return bool(given) and all(
+        isinstance(v, ast.Call)
+        and unparse(v.func).strip("()") in ("int", "round", "len", "math.ceil", "math.floor")
+        for v in given
+    )
+
+
 def _split_mismatch(source: Script, labels: bool) -> Finding | None:
     processed = _processing(source, labels)
     seen = None
@@ -111,7 +123,7 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
                     source, node, stem, split, other
                 ):
                     continue
-                if _columns_set(source, node, split, other):
+                if _columns_set(source, node, split, other) or _counts(source, node):
                     continue
                 if labels and scaled_back(source) and _SCALES.search(unparse(node)):
                     continue

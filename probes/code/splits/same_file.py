@@ -13,6 +13,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.nodes import assigned
 from ..shared.sides import side
+from .same_source import rows_drawn, rows_handed
 
 _FIGURES = ("mean", "std", "nanmean", "nanstd", "min", "max", "var", "median")
 
@@ -38,7 +39,13 @@ def training_file_for_held_out(source: Script) -> Finding | None:
         if len(learnt) != 1 or len(held) < 2:
             continue
         mine = _texts(learnt[0])
-        told = [n for n, c in held if _texts(c) & {t for t in mine if side(t) is True}]
+        told = [
+            n
+            for n, c in held
+            if _texts(c) & {t for t in mine if side(t) is True}
+            and rows_drawn(source, c) == rows_drawn(source, learnt[0])
+            and {*rows_handed(c)} <= {*rows_handed(learnt[0])}
+        ]
         apart = [c for _, c in held if any(side(t) is False for t in _texts(c))]
         if len(told) == 1 and apart:
             return at(source, told[0], "the held-out data are read from the file of the training data")

@@ -37,7 +37,7 @@ def same_source(source: Script) -> Finding | None:
         if held.learns or call is None or is_figure(held) or _says_held_out(call):
             continue
         texts = list(_sources(source, call))
-        if any(side(t) is False for t in (*texts, *_rows_handed(call))):
+        if any(side(t) is False for t in (*texts, *rows_handed(call))):
             seen = seen or held.node
             continue
         mine = [t for t in texts if side(t) is True]
@@ -45,8 +45,8 @@ def same_source(source: Script) -> Finding | None:
             continue
         if any(isinstance(n.slice, ast.Slice) for n in of(call, ast.Subscript)):
             continue
-        if (rows := _rows_drawn(source, call)) and all(
-            rows != _rows_drawn(source, c) for c in source.named(last_name(call.func)) if c is not call
+        if (rows := rows_drawn(source, call)) and all(
+            rows != rows_drawn(source, c) for c in source.named(last_name(call.func)) if c is not call
         ):
             continue
         others = [c for c in source.named(last_name(call.func)) if c is not call and not _told_apart(c, call)]
@@ -55,7 +55,7 @@ def same_source(source: Script) -> Finding | None:
     return ok(source, seen, "held-out data have a source of their own") if seen is not None else None
 
 
-def _rows_handed(call: ast.Call) -> Iterator[str]:
+def rows_handed(call: ast.Call) -> Iterator[str]:
     """Tables and lists that a data set is given by name: `Pictures(val_df, "train", tf)` reads one folder."""
     given = (*call.args, *(k.value for k in call.keywords if k.arg))
     for value in given:
@@ -63,7 +63,7 @@ def _rows_handed(call: ast.Call) -> Iterator[str]:
             yield last_name(value)
 
 
-def _rows_drawn(source: Script, call: ast.Call) -> str:
+def rows_drawn(source: Script, call: ast.Call) -> str:
     """How a call is told the rows that it takes of a source: `SubsetSampler(range(45000, 50000))`."""
     given = [*call.args, *(k.value for k in call.keywords if k.arg)]
     made = [v for g in given for v in (g, *flow(source).values(g, 2)) if isinstance(v, ast.Call)]

@@ -154,12 +154,22 @@ def _handed_to_solver(source: Script) -> bool:
         if isinstance(parent := source.parents.get(c), ast.Assign)
         for t in parent.targets
     }
-    return any(
-        re.match(r"(?i)solve|train|fit|run|learn|optimi[sz]e|minimi[sz]e", last_name(c.func))
-        and last_name(c.func) not in flow(source).functions
-        and any(unparse(a) in held for a in all_arguments(c))
-        for c in source.calls
-    )
+    gradients = {
+        unparse(t)
+        for n in source.of(ast.Assign)
+        if isinstance(n.value, ast.Call) and last_name(n.value.func) in ("grad", "value_and_grad")
+        for t in n.targets
+    }
+    for call in source.calls:
+        given = {unparse(a) for a in all_arguments(call)}
+        if last_name(call.func) in flow(source).functions or not given & held:
+            continue
+        if given & gradients or re.match(_SOLVES, last_name(call.func)):
+            return True
+    return False
+
+
+_SOLVES = r"(?i)solve|train|fit|run|learn|optimi[sz]e|minimi[sz]e"
 
 
 def _step_missing(source: Script) -> Finding | None:

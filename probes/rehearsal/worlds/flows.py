@@ -253,7 +253,7 @@ def _generated(call: Call) -> Any:
     elif isinstance(source, (str, Unknown)) or type(source).__name__ == "Path":
         usage, sampler = given.get("usage", ""), given.get("sampler")
         # rows that a sampler of a subset gives are rows of their own: which ones is not looked at
-        part = f":{id(sampler)}" if sampler is not None and not _all_rows(sampler) else ""
+        part = f":{_number(call.machine, sampler)}" if sampler is not None and not _all_rows(sampler) else ""
         table = call.machine.table(f"flow {_key(source)}:{usage if isinstance(usage, str) else '?'}{part}")
         source = Data(np.arange(call.machine.tables[table][1]), table, call.node, None, call.callee.last)
         columns = columns or ("image", "label")
@@ -262,6 +262,13 @@ def _generated(call: Call) -> Any:
     if mixes is None or mixes is True:
         return chain.then("shuffle", True, None)
     return chain if mixes is False else chain.then("maybe shuffle")
+
+
+def _number(machine: Machine, sampler: Any) -> int:
+    """Each sampler has a number of its own."""
+    if not any(s is sampler for s in machine.samplers):
+        machine.samplers.append(sampler)
+    return next(i for i, s in enumerate(machine.samplers) if s is sampler)
 
 
 def _all_rows(sampler: Any) -> bool:

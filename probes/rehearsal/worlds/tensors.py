@@ -370,7 +370,8 @@ def _parts(call: Call) -> Any:
 
 _CHANGES = word_set(
     "mul_ add_ sub_ div_ copy_ clamp_ lerp_ zero_ fill_ detach_ masked_fill_ normal_ uniform_ requires_grad_ "
-    "index_fill_ scatter_ clip_"
+    "index_fill_ scatter_ clip_ index_add_ index_copy_ index_put_ scatter_add_ scatter_reduce_ "
+    "masked_scatter_"
 )
 
 

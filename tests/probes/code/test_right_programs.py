@@ -388,6 +388,8 @@ def test_an_optimizer_that_a_solver_of_a_library_is_handed() -> None:
     assert (
         state("script-step-missing", SOLVED.format(solves="jinns.solve(params, optimizer=tx)")) != "present"
     )
+    annealed = SOLVED.replace("grads = ", "grads = 1\nvg = ").replace(", has_aux=True)(params, batch)", ")")
+    assert state("script-step-missing", annealed.format(solves="anneal(vg, params, opt=tx)")) != "present"
     assert state("script-step-missing", SOLVED.format(solves="jinns.plot(params, title=tx)")) == "present"
 
 
@@ -476,3 +478,80 @@ def test_places_on_a_grid_are_inputs() -> None:
     assert state("script-target-in-inputs", grid) != "present"
     joined = JOINED.format(made="", parts="x.view(-1, 1), train_y.view(-1, 1)")
     assert state("script-target-in-inputs", joined) == "present"
+
+
+EXPERTS = """
+import torch
+from torch import nn
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.router = nn.Linear(8, 4)
+        self.experts = nn.ModuleList(nn.Linear(8, 8) for _ in range(4))
+    def forward(self, x):
+        w, idx = self.router(x).softmax(-1).topk(2, dim=-1)
+        out = torch.zeros_like(x)
+        for e, f in enumerate(self.experts):
+            rows, slot = (idx == e).nonzero(as_tuple=True)
+            {adds}
+        return out
+model = nn.Sequential(nn.Linear(8, 8), Experts(), nn.Linear(8, 3))
+opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+x, y = torch.randn(64, 8), torch.randint(0, 3, (64,))
+for step in range(100):
+    loss = nn.functional.cross_entropy(model(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("adds", "fault"),
+    [
+        ("out.index_add_(0, rows, w[rows, slot, None] * f(x[rows]))", False),
+        ("out.scatter_add_(0, rows[:, None].expand(-1, 8), w[rows, slot, None] * f(x[rows]))", False),
+        ("out.index_put_((rows,), w[rows, slot, None] * f(x[rows]), accumulate=True)", False),
+        ("out[rows] += w[rows, slot, None] * f(x[rows])", False),
+        ("out.index_add_(0, rows, w[rows, slot, None] * f(x[rows]).detach())", True),
+        ("out.index_add_(0, rows, w[rows, slot, None].detach() * f(x[rows]))", True),
+    ],
+)
+def test_values_that_are_put_into_a_tensor_carry_gradients(adds: str, fault: bool) -> None:
+    assert (state("script-gradient-path-cut", EXPERTS.format(adds=adds)) == "present") == fault
+
+
+FOLD = """
+from torch.utils.data import DataLoader
+def {head}:
+    {name} = DataLoader(Skin(rows, True), 32, shuffle=True, drop_last=True)
+    vl = DataLoader(Skin(val, False), 64)
+"""
+
+
+def test_a_loader_of_a_fold_that_is_handed_both_parts() -> None:
+    assert (
+        state("script-evaluation-drops-samples", FOLD.format(head="fold(k, train, val)", name="tl"))
+        != "present"
+    )
+    assert (
+        state("script-evaluation-drops-samples", FOLD.format(head="load(rows, train)", name="dl"))
+        == "present"
+    )
+    assert (
+        state("script-evaluation-drops-samples", FOLD.format(head="fold(k, rows, val)", name="val_dl"))
+        == "present"
+    )
+
+
+COUNTED = """
+train_{what} = {first}
+valid_{what} = {second}
+train_{what} += rest
+train_data, valid_data = random_split(dataset, [train_{what}, valid_{what}])
+"""
+
+
+def test_a_number_of_rows_is_no_row() -> None:
+    numbers = COUNTED.format(what="split", first="int(0.8 * len(dataset))", second="int(0.2 * len(dataset))")
+    assert state("script-splits-processed-differently", numbers) != "present"
