@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ...by_hand.box_codes import broken_box_codes
 from ...by_hand.inverses import turned_back_otherwise
 from ...by_hand.keras_metrics import broken_keras_metric
 from ...by_hand.meters import broken_meter, broken_pairs, broken_ranks
@@ -20,6 +21,7 @@ from ...scripts.syntax import Script
 from ..labels.left_positions import mask_left_in_metric, mean_over_emptied_in_metric, metric_counts_padding
 from ..labels.together import answers_reordered
 from ..loss.ctc import ctc_blank_kept
+from ..method.kept_boxes import suppressed_wrongly
 from ..model.activations import activated_twice
 from ..schedule.tf_lengths import metric_goes_on
 from ..shared.checks import at, first, ok, outer_loop, runs_in, told_at
@@ -30,6 +32,7 @@ from ..splits.unlike import compared_unlike_trained, left_at_once, mask_unused
 from ..tensorflow.answers import metric_of_other_answers
 from ..tensorflow.generators import answers_in_drawn_order
 from ..tensorflow.slips import argmax_over_batch
+from ..tensorflow.tape_parts import peak_of_other_range, scores_into_metric_of_chances
 from ..tensorflow.tape_steps import argmax_over_time, metric_not_listed, reduced_by_mean, weights_left_in_test
 from ..trainers.fastai_learner import answers_over_rows
 from .back_on_one_side import turned_back_on_one_side
@@ -195,6 +198,8 @@ def metric_miscounts(view: View) -> Finding:
             told_at(broken_keras_metric),
             *(counted_above_alone, truth_turned_alone, asked_and_never_filled),
             *(counted_and_divided_by_batches, one_value_under_two_names),
+            *(peak_of_other_range, scores_into_metric_of_chances, suppressed_wrongly),
+            told_at(broken_box_codes),
             told_at(turned_back_otherwise),
             figures_exchanged,
             played_at_random,

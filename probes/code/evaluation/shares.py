@@ -185,7 +185,7 @@ def _compared(
     if sides[0] is not None and sides[1] is not None and type(op) in COMPARISONS:
         asks = COMPARISONS[type(op)]
         a, b = sides[0], sides[1]
-        return lambda v: bool(asks(v.get(a, a), v.get(b, b)))
+        return lambda v: bool(asks(v.get(str(a), a), v.get(str(b), b)))
     text = unparse(node)
     if text not in asked.free:
         asked.free.append(text)

@@ -49,10 +49,10 @@ def truth_turned_alone(source: Script) -> Finding | None:
             continue
         if any(takes_gradients(source, loop) for loop in source.loops_around(node)):
             continue
-        ends = [_end(source, side, 6) for side in (node.left, node.right)]
-        if ends[0] is None or ends[1] is None:
+        left, right = _end(source, node.left, 6), _end(source, node.right, 6)
+        if left is None or right is None:
             continue
-        (one, turned), (other, back) = ends
+        (one, turned), (other, back) = left, right
         if {one, other} == {"answer", "given"} and turned != back and (turned if one == "given" else back):
             if not _turned_in_training(source):
                 return at(source, node, "the targets are turned back to their unit, and the answers are not")

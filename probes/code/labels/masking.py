@@ -24,6 +24,7 @@ from .flat_positions import padding_of_positions, zeros_for_labels
 from .left_positions import mask_left_in_loss, mean_over_emptied_in_loss, only_padding_counts
 from .marks import USUAL, ignored_labels, is_label, padded_labels, real_class_ignored, written_over
 from .mask_of_batch import mask_of_batch_unread
+from .mask_unread import mask_of_loss_unread
 from .pads_in_pairs import filled_places_count, only_pads_count, padded_pairs_count
 from .prompts import answer_hidden, marked_in_two_ways
 from .table_sizes import classes_from_padding
@@ -87,6 +88,7 @@ def label_padding_counts(view: View) -> Finding:
         tokens_left_out,
         zeros_for_labels,
         mask_made_and_left,
+        mask_of_loss_unread,
     )
     return first(view, either(*checks), "no labels are padded")
 

@@ -28,6 +28,7 @@ from .attention import (
 from .cut_heads import head_cut
 from .cut_stacks import stack_cut
 from .heads import heads_misplaced
+from .maps_taken_apart import channels_torn
 from .wiring import held
 
 _RECTIFIERS = ("ReLU", "relu", "relu_", "ReLU6", "relu6", "LeakyReLU", "leaky_relu", "softplus", "Softplus")
@@ -560,7 +561,13 @@ def reshape_for_transpose(view: View) -> Finding:
     `b, t, c = x.shape` and then `view(b, heads, t, width)` mixes steps and channels; right is
     `view(b, t, heads, width).transpose(1, 2)`.
     """
-    checks = either(_reshaped, heads_misplaced, heads_joined_without_turning, answers_show("unturned"))
+    checks = either(
+        _reshaped,
+        heads_misplaced,
+        heads_joined_without_turning,
+        answers_show("unturned"),
+        channels_torn,
+    )
     return first(view, checks, "the scripts reshape nothing by the sizes of its axes")
 
 

@@ -419,4 +419,4 @@ def _columns_turned(statement: ast.stmt) -> Iterator[int]:
             and last.value in (0, 1)
             and _NUMBERS.match(_word(unparse(target.value)))
         ):
-            yield int(last.value)
+            yield 0 if last.value == 0 else 1

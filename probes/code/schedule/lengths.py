@@ -17,6 +17,7 @@ from ..shared.checks import at, first, ok
 from ..shared.sides import either
 from ..shared.units import EPOCH, STEP, chain, loops_of_step, runs_per, unit
 from ..tensorflow.graph import decay_of_epochs
+from ..tensorflow.tape_parts import rates_that_rise
 from ..trainers.configured import warmup_in_configuration
 from ..trainers.deepspeed import length_in_micro_batches, schedule_moved_again, warmup_longer_in_configuration
 from ..trainers.hooks import lightning
@@ -99,6 +100,7 @@ def unit_wrong(view: View) -> Finding:
             steps_of_samples,
             epochs_as_steps,
             rate_list_misjudged,
+            rates_that_rise,
             course_misjudged,
             settings_slipped,
             fit_misjudged,

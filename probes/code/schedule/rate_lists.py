@@ -247,5 +247,4 @@ def _figure(source: Script, node: ast.expr) -> float | None:
         given = next((d for a, d in pairs if a.arg == node.id), None)
         if given is not None and not flow(source).arguments(node):
             found = literal(source, given)
-    plain = isinstance(found, (int, float)) and not isinstance(found, bool)
-    return float(found) if plain and found is not None else None
+    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None

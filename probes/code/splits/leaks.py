@@ -55,7 +55,12 @@ from .rows_copied import rows_copied
 from .rows_doubled import rows_doubled
 from .rows_flowed import chosen_by_scored, figures_of_scored, scored_rows_learnt
 from .rows_met import learned_from_both, rows_in_both
-from .same_file import figures_of_the_whole, training_file_for_held_out, validated_on_the_test_part
+from .same_file import (
+    figures_of_the_whole,
+    scaler_of_the_whole,
+    training_file_for_held_out,
+    validated_on_the_test_part,
+)
 from .same_source import is_figure, same_source
 from .sampled_nodes import learns_neighbours, masks_meet, starts_at_held_out
 from .side_switches import both_from_one_end, fit_crossed, one_part_for_both, reads_other_source
@@ -423,7 +428,9 @@ def _evaluated(source: Script, text: str) -> bool:
 def fitted_on_all(view: View) -> Finding:
     """Scales, fill values or components are learned from the samples of both splits."""
     return first(
-        view, either(_fitted_on_all, figures_of_the_whole), "the scripts fit no transform of the inputs"
+        view,
+        either(_fitted_on_all, figures_of_the_whole, scaler_of_the_whole),
+        "the scripts fit no transform of the inputs",
     )
 
 

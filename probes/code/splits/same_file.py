@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
-from ...scripts.flow import flow
-from ...scripts.syntax import Script
+from ...scripts.flow import flow, returns
+from ...scripts.syntax import Function, Script
 from ..shared.checks import at
 from ..shared.nodes import assigned
 from ..shared.sides import side
@@ -110,11 +110,77 @@ def figures_of_the_whole(source: Script) -> Finding | None:
         }
         goes_on = {unparse(c.slice.lower) for c in cuts if isinstance(c.slice, ast.Slice) and c.slice.lower}
         scaled = list(_turned(scope, whole, node))
-        if begins & goes_on and scaled:
+        if scaled and (begins & goes_on or _parted_in_turn(scope, whole, node)):
             return at(
                 source, node, f"mean and deviation are those of all of `{whole}`, held-out rows as well"
             )
     return None
+
+
+def _parted_in_turn(scope: ast.AST, whole: str, after: ast.Assign) -> bool:
+    """`for fold in (0, 1, 2): at = folds == fold; sets.append(v[at])`: each part is picked in a round."""
+    for loop in of(scope, ast.For):
+        several = isinstance(loop.iter, (ast.Tuple, ast.List)) and len(loop.iter.elts) > 1
+        if loop.lineno < after.lineno or not several or not isinstance(loop.target, ast.Name):
+            continue
+        masks = {
+            t.id
+            for n in of(loop, ast.Assign)
+            for t in n.targets
+            if isinstance(t, ast.Name)
+            if any(loop.target.id in names_in(c) for c in of(n.value, ast.Compare))
+        }
+        for cut in of(loop, ast.Subscript):
+            if unparse(cut.value) == whole and isinstance(cut.slice, ast.Name) and cut.slice.id in masks:
+                return True
+    return False
+
+
+def scaler_of_the_whole(source: Script) -> Finding | None:
+    """`scale = scaler(table)` of the program's own, and rows of `table` are scaled part by part.
+
+    Only where the rows are divided beside it, `order[:a], order[a:]`, and the table is not that of training.
+    """
+    for node in source.of(ast.Assign):
+        call, target = node.value, node.targets[0]
+        if not isinstance(call, ast.Call) or not isinstance(target, ast.Name) or len(call.args) != 1:
+            continue
+        table = call.args[0]
+        made = flow(source).called(call)
+        if not isinstance(table, ast.Name) or side(table.id) is not None or not made:
+            continue
+        if not all(_fits(f) for f in made):
+            continue
+        scope = source.function_around(node) or source.tree
+        parts: dict[str, set[str]] = {}
+        for cut in of(scope, ast.Subscript):
+            if isinstance(cut.slice, ast.Slice) and isinstance(cut.value, ast.Name):
+                kind = "first" if cut.slice.lower is None else "later"
+                parts.setdefault(cut.value.id, set()).add(kind)
+        divided = any({"first", "later"} <= kinds for name, kinds in parts.items() if name != table.id)
+        scaled = [
+            c
+            for c in of(scope, ast.Call)
+            if unparse(c.func) == target.id
+            and c.args
+            and isinstance(c.args[0], ast.Subscript)
+            and unparse(c.args[0].value) == table.id
+        ]
+        if divided and scaled:
+            return at(source, node, f"this is fitted on all of `{table.id}`, held-out rows as well")
+    return None
+
+
+def _fits(function: Function) -> bool:
+    """It works out a mean and a deviation of what it is handed, and gives back what scales by them."""
+    names = {last_name(c.func) for c in of(function, ast.Call)}
+    spread = bool(names & {"std", "sqrt", "var", "nanstd"})
+    return (
+        spread
+        and bool(names & {"mean", "sum", "nanmean"})
+        and any(isinstance(r, (ast.Lambda, ast.Name)) for r in returns(function))
+        and any(isinstance(n.op, ast.Div) for n in of(function, ast.BinOp))
+    )
 
 
 def _figured(value: ast.expr) -> str | None:

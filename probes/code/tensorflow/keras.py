@@ -419,6 +419,12 @@ def _behind_scores(mine: Flow, node: ast.expr, depth: int) -> Iterator[ast.Call]
             yield from _last_layers(mine, node, depth - 1)
 
 
+def last_layer_of(mine: Flow, node: ast.expr) -> str:
+    """The activation of the layer that a value comes out of: "linear" for none, "" where it is not known."""
+    ends = {_activation(mine, layer) for layer in dict.fromkeys(_behind_scores(mine, node, _DEPTH))}
+    return next(iter(ends)) if len(ends) == 1 else ""
+
+
 def _ends_of_call(mine: Flow, owner: ast.ClassDef, depth: int) -> Iterator[ast.Call]:
     """What the `call` of a model gives back, in its own training step."""
     for function in owner.body:

@@ -15,6 +15,7 @@ from traindoctor.probes.code.samples.rows_unlike import (
 )
 from traindoctor.probes.code.splits.same_file import (
     figures_of_the_whole,
+    scaler_of_the_whole,
     training_file_for_held_out,
     validated_on_the_test_part,
 )
@@ -49,6 +50,29 @@ for epoch in range(9):
     for i in range(0, len(x), 32):
         take = perm[i : i + 32]
         step(net, x[take], {targets})
+"""
+OWN = """
+import torch
+def scaler(t):
+    m, s = t.mean(0), t.std(0)
+    return lambda z: (z - m) / s
+def prepare(table, seed):
+    order = torch.randperm(len(table))
+    a = int(0.8 * len(order))
+    parts = order[:a], order[a:]
+    scale = scaler({given})
+    pick = lambda idx: scale(table[idx])
+    return [pick(p) for p in parts]
+"""
+FOLDS = """
+def load(x, folds):
+    mean, std = {of}.mean(0), {of}.std(0)
+    x = (x - mean) / std
+    sets = []
+    for fold in (0, 1, 2):
+        at = folds == fold
+        sets.append(x[at])
+    return sets
 """
 BOXES = """
 import torch
@@ -102,6 +126,14 @@ CASES: list[tuple[Callable[[Script], Finding | None], str, bool]] = [
     (figures_of_the_whole, FIGURES.format(of="first"), False),
     (figures_of_the_whole, FIGURES.format(of="v").replace("v = scale.there(v)", "keep(scale)"), False),
     (figures_of_the_whole, FIGURES.format(of="v").replace("v[a:]", "other"), False),
+    (scaler_of_the_whole, OWN.format(given="table"), True),
+    (scaler_of_the_whole, OWN.format(given="table[parts[0]]"), False),
+    (scaler_of_the_whole, OWN.format(given="table").replace("order[:a], order[a:]", "order.split(8)"), False),
+    (scaler_of_the_whole, OWN.format(given="table").replace("table", "train_x"), False),
+    (scaler_of_the_whole, OWN.format(given="other"), False),
+    (figures_of_the_whole, FOLDS.format(of="x"), True),
+    (figures_of_the_whole, FOLDS.format(of="x[folds == 0]"), False),
+    (figures_of_the_whole, FOLDS.format(of="x").replace("(0, 1, 2)", "range(9)"), False),
     (inputs_and_targets_by_other_rows, ROWS.format(targets="y[i : i + 32]"), True),
     (inputs_and_targets_by_other_rows, ROWS.format(targets="y[take]"), False),
     (inputs_and_targets_by_other_rows, ROWS.format(targets="y[perm[i : i + 32]]"), False),
