@@ -61,6 +61,8 @@ def truth_turned_alone(source: Script) -> Finding | None:
 
 def answers_turned_back(source: Script) -> bool:
     """What a model gives is turned back by a mean and a deviation: `net(x) * std + mean`."""
+    if not source.named("std", "nanstd") or source.named("min", "max"):
+        return False
     for node in source.of(ast.BinOp, ast.Call):
         if (inner := _turned_back(source, node)) is not None:
             end = _end(source, inner, 6)

@@ -113,9 +113,7 @@ def _needs_sign(source: Script) -> bool:
     kinds = {k for _, k in losses(source)} | {last_name(c.func).lower() for c in source.calls}
     if any(_ON_SCORES.search(k) for k in kinds) or "from_logits=True" in source.code:
         return True
-    if source.named("logsigmoid", "LogSigmoid") or _targets_centred(source):
-        return True
-    if source.named("std", "nanstd") and not source.named("min", "max") and answers_turned_back(source):
+    if source.named("logsigmoid", "LogSigmoid") or _targets_centred(source) or answers_turned_back(source):
         return True
     for node in source.of(ast.BinOp):
         if isinstance(node.op, ast.Sub):
@@ -561,13 +559,8 @@ def reshape_for_transpose(view: View) -> Finding:
     `b, t, c = x.shape` and then `view(b, heads, t, width)` mixes steps and channels; right is
     `view(b, t, heads, width).transpose(1, 2)`.
     """
-    checks = either(
-        _reshaped,
-        heads_misplaced,
-        heads_joined_without_turning,
-        answers_show("unturned"),
-        channels_torn,
-    )
+    torn = (heads_misplaced, heads_joined_without_turning, channels_torn)
+    checks = either(_reshaped, *torn, answers_show("unturned"))
     return first(view, checks, "the scripts reshape nothing by the sizes of its axes")
 
 
