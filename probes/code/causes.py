@@ -427,7 +427,7 @@ def worked_wrong(view: View) -> Finding:
 _PULLS = (
     *("duel-alike", "duel-one-kind", "penalty-turned", "mixed-wrongly"),
     *("divergence-turned", "noise-target"),
-    *("future-unmasked", "future-of-same"),
+    *("future-unmasked", "future-of-same", "actor-turned", "greater-of-two"),
 )
 
 

@@ -9,6 +9,7 @@ from ...registry import Finding
 from ...scripts.syntax import Script
 from ..machine import rehearsed, rehearsed_late
 from . import (
+    actors,
     copies,
     duels,
     figures,
@@ -79,6 +80,8 @@ _JUDGES = (
 
 # of programs that put training off, too
 _OF_METHODS = (
+    actors.greater_of_two,
+    actors.values_pushed_down,
     copies.learner_overwritten,
     copies.shares_exchanged,
     copies.shares_not_one,

@@ -42,7 +42,7 @@ def _linear(event: Written) -> dict[int, float] | None:
     return None if any(s != s for s in slopes.values()) else slopes
 
 
-def _mixtures(machine: Machine) -> Iterator[Mixture]:
+def mixtures(machine: Machine) -> Iterator[Mixture]:
     """`t = m * t + (1 - m) * s`, at once or in steps, for each time that it is done to a weight."""
     waiting: dict[int, tuple[dict[int, float], Written]] = {}
     for event in machine.journal.of(Written, Stepped):
@@ -81,7 +81,7 @@ def _learners(machine: Machine) -> set[int]:
 
 def _by_weight(machine: Machine) -> dict[int, list[Mixture]]:
     found: dict[int, list[Mixture]] = defaultdict(list)
-    for one in _mixtures(machine):
+    for one in mixtures(machine):
         found[one.event.weight.serial].append(one)
     return found
 

@@ -254,14 +254,13 @@ def _samples(value: object) -> object:
 
 def maker_cut_off(machine: Machine) -> Iterator[Verdict]:
     """No loss reaches the network that makes samples: its samples are cut off before the critic sees them."""
-    if not _known(machine):
-        return
     losses, steps = machine.journal.of(Backward), machine.journal.of(Stepped)
     for maker in table_of(machine).nets:
         pulls = [e for e in losses if _only_made(machine, e, maker)]
         mine = _serials(maker)
         own = [o for o in machine.optimizers if o.weights and {w.serial for w in o.weights} <= mine]
-        if not pulls or any(e.reached & mine for e in pulls) or any(_moves(e, maker) for e in steps):
+        scored = [s for e in pulls for s in scores_of(machine, e) or ()]
+        if not pulls or any(s.leaf.value.deps & mine for s in scored):
             continue
         critics = {id(s.critic) for e in pulls for s in scores_of(machine, e) or ()}
         others = [s for e in losses for s in scores_of(machine, e) or () if s.maker is None]

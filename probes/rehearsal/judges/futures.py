@@ -16,6 +16,7 @@ from ..journal import Backward, Loaded, Stepped, Written
 from ..machine import Machine
 from ..meaning import Leaf, Meaning, key_of, parts_of
 from ..values import Bound, Net, State, Tensor, Unknown, Weight
+from .copies import mixtures
 from .verdict import Verdict
 
 _SLIGHT = 1e-6
@@ -126,8 +127,22 @@ def copy_unasked(machine: Machine) -> Iterator[Verdict]:
     asked = {id(a.net) for a in machine.asks.values()}
     found = [t for t in targets(machine) if {id(x.answer.net) for x in t.future} <= asked]
     learners = {id(x.answer.net) for t in found for x in t.learnt}
-    if not found or any({id(x.answer.net) for x in t.future} - learners for t in found):
+    ahead = [x for t in found for x in t.future if t.meaning.slope(x.key) > 0.05]
+    if not found or any(id(x.answer.net) not in learners for x in ahead):
         return
+    learn = {w.serial for a in machine.asks.values() if id(a.net) in learners for w in a.net.parameters()}
+    for mixture in mixtures(machine):
+        own = mixture.event.weight
+        slow = [n for n in machine.nets if any(w is own for w in n.parameters())]
+        if (
+            mixture.source in learn
+            and own.serial not in learn
+            and slow
+            and not any(id(n) in asked for n in slow)
+        ):
+            why = "the copy that is averaged here is asked of nothing: the learner is, in its place"
+            yield Verdict("copy-unasked", mixture.event.node, why)
+            return
     for event in machine.journal.of(Loaded):
         source = event.state.net if isinstance(event.state, State) else None
         copy = event.net
@@ -214,11 +229,13 @@ def holds_another(machine: Machine) -> Iterator[Verdict]:
     if not reached or any(not e.reached or not isinstance(e.loss, Tensor) for e in losses):
         return
     held = {w.serial for o in machine.optimizers for w in o.weights or ()}
+    sets = [frozenset(w.serial for w in o.weights or ()) for o in machine.optimizers]
     for optimizer in {id(e.optimizer): e.optimizer for e in steps}.values():
         mine = {w.serial for w in optimizer.weights or () if not w.buffer}
         lost = {s for s in reached if s not in held and machine.weights[s].name}
         whole = [n for n in machine.nets if n.parameters() and {w.serial for w in n.parameters()} <= lost]
-        if mine and not mine & reached and whole and not any(n.escaped or n.opaque for n in whole):
+        lone = not mine & reached or sets.count(frozenset(mine)) > 1
+        if mine and lone and whole and not any(n.escaped or n.opaque for n in whole):
             why = (
                 "no loss reaches the weights that this optimizer holds, and it holds none of those that learn"
             )

@@ -445,3 +445,60 @@ def test_right_pairs_are_left_alone(loss: str, old: str, new: str) -> None:
 def test_pairs_misjudged(symptom: str, loss: str, old: str, new: str) -> None:
     assert old in loss
     assert state(symptom, PAIRS.format(loss=loss.replace(old, new))) == "present"
+
+
+ACTS = """
+import copy
+import gymnasium as gym
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Q(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(6, 1), nn.Linear(6, 1)
+
+    def forward(self, s, a):
+        x = torch.cat([s, a], -1)
+        return self.one(x), self.two(x)
+
+pi, q = nn.Sequential(nn.Linear(4, 2), nn.Tanh()), Q()
+slow, slow_pi = copy.deepcopy(q), copy.deepcopy(pi)
+opt_q = torch.optim.Adam(q.parameters(), lr=1e-3)
+opt_pi = torch.optim.Adam(pi.parameters(), lr=1e-3)
+env = gym.make("Pendulum-v1")
+for step in range(10_000):
+    s, a, reward, n, done = memory.draw(64)
+    with torch.no_grad():
+        u, v = slow(n, slow_pi(n))
+        goal = reward + 0.99 * (1 - done) * torch.min(u, v)
+    x, y = q(s, a)
+    loss = F.mse_loss(x, goal) + F.mse_loss(y, goal)
+    opt_q.zero_grad()
+    loss.backward()
+    opt_q.step()
+    act = -q(s, pi(s))[0].mean()
+    opt_pi.zero_grad()
+    act.backward()
+    opt_pi.step()
+    for one, other in ((slow, q), (slow_pi, pi)):
+        for b, c in zip(one.parameters(), other.parameters()):
+            b.data.mul_(0.995).add_(0.005 * c.data)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("", "", False),
+        ("torch.min(u, v)", "torch.minimum(v, u)", False),
+        ("act = -q(s, pi(s))[0].mean()", "act = -torch.min(*q(s, pi(s))).mean()", False),
+        ("act = -q(s, pi(s))[0].mean()", "act = (0.2 - q(s, pi(s))[1]).mean()", False),
+        ("act = -q(s", "act = q(s", True),
+        ("torch.min(u, v)", "torch.max(u, v)", True),
+    ],
+)
+def test_actors_and_critics(old: str, new: str, told: bool) -> None:
+    assert old in ACTS
+    assert (state("script-loss-wrong", ACTS.replace(old, new) if old else ACTS) == "present") is told
