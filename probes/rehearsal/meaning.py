@@ -159,10 +159,12 @@ class Meaning:
     hidden: set[Any] = field(default_factory=set)  # keys of leaves below what is not understood
     order: list[Any] = field(default_factory=list)
     kept: list[Any] = field(default_factory=list)  # so that no key is given twice
+    _known: dict[int, float] = field(default_factory=dict, repr=False)
+    _given: dict[Any, float] = field(default_factory=dict, repr=False)
+    _spent: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         """Find the leaves."""
-        self._spent = 0
         self.at({})
 
     def at(self, given: dict[Any, float]) -> float:
@@ -330,10 +332,10 @@ def _is_choice(how: Way) -> bool:
     """`q.max(1)[0]`, `q[rows, actions]`: one of the numbers of an answer."""
     held, index = how.given if len(how.given) == 2 else (None, None)
     of = held.how if isinstance(held, Tensor) else None
-    if of is None:
+    if of is None or index is None:
         return False
     if of.name in ("max", "min", "topk", "sort"):
-        return index == 0
+        return bool(index == 0)
     several = isinstance(index, tuple) and len(index) == 2
     return of.name == ANSWER and several and all(isinstance(i, (Tensor, Unknown, range)) for i in index)
 
@@ -341,7 +343,9 @@ def _is_choice(how: Way) -> bool:
 def _of_parts(how: Way) -> Tensor | None:
     """`f(table)[i]` as `f(table[i])`, of functions of single numbers."""
     held, index = how.given
-    of = held.how if isinstance(held, Tensor) and held.number is None and isinstance(index, Tensor) else None
+    if not isinstance(held, Tensor) or held.number is not None or held.rows is not None:
+        return None  # rows of data are what they are
+    of = held.how if isinstance(index, Tensor) else None
     if of is None or not (of.name in _ONE or of.name in _TWO or of.name in ("to", "float", "clamp")):
         return None
     parts = [

@@ -356,7 +356,10 @@ def mixed_wrongly(machine: Machine) -> Iterator[Verdict]:
             live = [k for k, s in shares.items() if abs(s) > _SLIGHT]
             if len(made) != 1 or len(drawn) != 1 or len(live) != 2 or made[0] not in live or meaning.hidden:
                 continue
-            if abs(sum(shares[k] for k in live) - 1.0) > 0.02:
+            real = next(k for k in live if k != made[0])
+            ends = [[meaning.slope(k, {drawn[0]: v}) for v in (0.0, 1.0)] for k in (made[0], real)]
+            alike = (ends[0][0] > ends[0][1]) == (ends[1][0] > ends[1][1])
+            if abs(min(ends[0])) > 0.02 or abs(max(ends[0]) - 1.0) > 0.02 or alike:
                 why = "the shares of real and of made samples in this mixture do not add up to one"
                 yield Verdict("mixed-wrongly", ask.node, why)
             elif meaning.leaves[drawn[0]].name in _NORMAL:

@@ -201,8 +201,8 @@ def _with_itself(event: Written) -> bool:
     """`p.lerp_(p, 0.01)`, `p.copy_(0.9 * p + 0.1 * p)` under two names."""
     if event.how in ("data", "copy_"):
         value = event.values[0] if event.values else None
-        terms = [t for t in parts_of(value) if t.how is not None and t.how.name == "mul"]
-        both = [t for t in terms if any(_is_weight(g, event.weight) for g in t.how.given)]
+        terms = [t.how for t in parts_of(value) if t.how is not None and t.how.name == "mul"]
+        both = [t for t in terms if any(_is_weight(g, event.weight) for g in t.given)]
         return len(both) == 2
     way = event.way
     return way is not None and way.name == "lerp" and any(_is_weight(g, event.weight) for g in way.given[1:2])

@@ -60,7 +60,7 @@ class Pairs:
     @property
     def one(self) -> bool:
         """Both sides are the same answers."""
-        return key_of(self.sides[0]) == key_of(self.sides[1])
+        return bool(key_of(self.sides[0]) == key_of(self.sides[1]))
 
 
 def _unturned(value: Any) -> tuple[Any, int]:
@@ -73,7 +73,8 @@ def _unturned(value: Any) -> tuple[Any, int]:
 
 def _product(scores: Any) -> tuple[Tensor, bool, tuple[str, ...]] | None:
     """The product that scores are made of, whether it was turned, and what was done to it."""
-    turned, way = False, []
+    turned = False
+    way: list[str] = []
     for _ in range(30):
         if not isinstance(scores, Tensor) or scores.how is None:
             return None
@@ -192,7 +193,7 @@ def one_view_alone(machine: Machine) -> Iterator[Verdict]:
             if first is None or second is None:
                 continue
             same = key_of(first) == key_of(second)
-            asks = [h.how.given[0] for h in (first, second)]
+            asks = [h.how.given[0] for h in (first, second) if h.how is not None]
             asked = [[key_of(g) for g in a.given if isinstance(g, Tensor)] for a in asks]
             plain = not any(
                 "dropout" in (n.layer or "").lower() or n.opaque for a in asks for n in a.net.nets()

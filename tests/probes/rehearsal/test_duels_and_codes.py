@@ -502,3 +502,26 @@ for step in range(10_000):
 def test_actors_and_critics(old: str, new: str, told: bool) -> None:
     assert old in ACTS
     assert (state("script-loss-wrong", ACTS.replace(old, new) if old else ACTS) == "present") is told
+
+
+PENALTY = (
+    "e = torch.rand(len(real), 1); scaled = (real - 127.5) / 127.5; m = {mix};"
+    " m.requires_grad_(True); s = D(m);"
+    " (slope,) = torch.autograd.grad(s.sum(), m, create_graph=True);"
+    " d = D(fake.detach()).mean() - D(scaled).mean() {sign} 10 * ((slope.norm(2, dim=1) - 1) ** 2).mean()"
+)
+
+
+@pytest.mark.parametrize(
+    ("mix", "told"),
+    [
+        ("e * scaled + (1 - e) * fake.detach()", False),
+        ("scaled + e * (fake.detach() - scaled)", False),
+        ("(1 - e) * scaled + e * fake.detach()", False),
+        ("e * scaled + (1 + e) * fake.detach()", True),
+        ("e * scaled + e * fake.detach()", True),
+    ],
+)
+def test_mixtures_of_a_penalty(mix: str, told: bool) -> None:
+    program = duel(PENALTY.format(mix=mix, sign="+"), "g = -D(fake).mean()")
+    assert (state("script-loss-wrong", program) == "present") is told
