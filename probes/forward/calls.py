@@ -306,6 +306,7 @@ def _norm_of(name: str) -> Callable[..., Any]:
 
 
 def _packed(_net: Network, x: Tensor, lengths: Any, batch_first: bool = False, **_: Any) -> Any:
+    x.room.packed = True
     return Packed(x, lengths, batch_first)
 
 

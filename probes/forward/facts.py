@@ -71,7 +71,8 @@ def facts_of(question: Question) -> Facts | None:
             if one.shape != two.shape or one.shape[:1] != (ROWS,):
                 continue
             meet = max(meet, apart(one[1:], two[1:], one))
-        deaf = tuple(i for i in places if not _hears(question, whole, other, i))
+        packed = question.network.room_left.packed
+        deaf = tuple(i for i in places if not packed and not _hears(question, whole, other, i))
         effects = {i: _effects(question, whole, other, i) for i in places if _is_tokens(whole[i])}
         attended = question.network.room_left.attended
         orderless = frozenset(

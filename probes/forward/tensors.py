@@ -35,6 +35,7 @@ class Room:
         """A new question."""
         self.numbers, self.products = float(ROOM), FLOPS
         self.attended = False  # places were weighed by shares over places
+        self.packed = False  # rows were packed by their lengths, which are not looked at
 
     def take(self, numbers: float, products: float = 0.0) -> None:
         """Take room for numbers and products.

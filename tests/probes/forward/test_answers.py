@@ -315,6 +315,22 @@ def test_an_input_that_nothing_hears() -> None:
     assert kinds(_two(TWO.replace("self.two(b)", "0 * self.two(b)"))) == ["deaf"]
 
 
+def test_lengths_by_which_rows_are_packed_are_heard() -> None:
+    packed = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(8, 16, batch_first=True)
+        self.head = nn.Linear(16, 3)
+
+    def forward(self, a, b):
+        x = torch.nn.utils.rnn.pack_padded_sequence(a, b.cpu(), batch_first=True, enforce_sorted=False)
+        return self.head(self.gru(x)[1][-1])
+"""
+    assert known(_two(packed)).deaf == ()
+    assert kinds(_two(packed)) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
