@@ -15,6 +15,7 @@ from ..mindspore.cells import padding_refused
 from ..mindspore.ports import gradient_of_other, shape_wanted, share_to_drop_kept
 from ..model.causal import own_place_hidden, past_hidden
 from ..model.drop_by_hand import kept_share_misplaced
+from ..model.handed_masks import padding_is_seen
 from ..model.recurrent import recurrent_keeps
 from ..model.transformers import layers_behind
 from ..shared.checks import at, first, ok
@@ -37,7 +38,7 @@ def argument_inverted(view: View) -> Finding:
         view,
         either(
             *(padding_refused, _keeps, recurrent_keeps, _cells_kept, _shows_padding),
-            *(past_hidden, own_place_hidden, words_taken_for_texts),
+            *(past_hidden, own_place_hidden, words_taken_for_texts, padding_is_seen),
             *(
                 kept_share_misplaced,
                 share_to_drop_kept,

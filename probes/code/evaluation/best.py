@@ -15,6 +15,7 @@ from ...scripts.flow import flow, returns
 from ...scripts.syntax import Script
 from ..mindspore.cells import last_tested_on_mindspore
 from ..model.pretrained import saved_here, unused
+from ..resume.asked_and_left import best_against_its_sense
 from ..resume.taken_up import overwritten_before_scored
 from ..shared.checks import at, first, ok, scripts
 from ..shared.nodes import is_negative
@@ -76,7 +77,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             kept_alive,
             figure_forgotten,
             figure_never_raised,
-            *(other_figure_kept, keeps_the_worst, loads_another_file),
+            *(other_figure_kept, keeps_the_worst, loads_another_file, best_against_its_sense),
             weights_of_another_fold,
             figure_out_of_reach,
             best_file_each_round,

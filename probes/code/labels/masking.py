@@ -15,6 +15,7 @@ from ...scripts.syntax import Script
 from ..evaluation.crosswise import marked_otherwise
 from ..loss.ctc import ctc_lengths_padded
 from ..model.branches import loss_mask_unread
+from ..model.handed_masks import lengths_not_kept
 from ..shared.checks import at, first, ok
 from ..shared.sides import either, literal
 from ..trainers.hooks import hugging_face
@@ -87,8 +88,8 @@ def label_padding_counts(view: View) -> Finding:
         padding_of_positions,
         tokens_left_out,
         zeros_for_labels,
-        mask_made_and_left,
         mask_of_loss_unread,
+        *(mask_made_and_left, lengths_not_kept),
     )
     return first(view, either(*checks), "no labels are padded")
 

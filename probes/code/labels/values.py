@@ -10,6 +10,7 @@ from ...readers.script import last_name
 from ...registry import Finding, View, probe, unframed
 from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
+from ..model.handed_masks import one_side_sorted
 from ..samples.batch_apart import inputs_moved_alone
 from ..shared.checks import at, first, number, ok
 from ..shared.roles import TARGET_WORDS, base, is_random, targets
@@ -41,6 +42,7 @@ def labels_permuted_alone(view: View) -> Finding:
             field_moved,
             neighbour_paired,
             *(inputs_moved_alone, target_column_moved, column_shuffled_alone),
+            one_side_sorted,
             shows("labels-apart"),
         ),
         "the scripts do not reorder labels",

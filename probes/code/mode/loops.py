@@ -86,7 +86,7 @@ def _eval_while_training(source: Script) -> Finding | None:
         for c in evals
         if runs_in(source, c, epoch_loop) or (_before(source, c, epoch_loop) and c.lineno > back)
     ]
-    if reached and runs_alike(source):
+    if reached and ".training" not in source.code and runs_alike(source):
         return None  # no layer of the network knows of modes
     if reached:
         return at(

@@ -19,6 +19,7 @@ from ..shared.checks import at, first, ok
 from ..shared.rounds import top_level
 from ..shared.sides import either, side
 from ..step.stepping import over_batches
+from .asked_by_method import scored_by_method
 from .loops import switch_of
 from .nnx_modes import nnx_mode_left
 
@@ -39,7 +40,9 @@ def never_switched_off(view: View) -> Finding:
     Looked at: the function, those that call it, and what these call by name or on self. Left aside: a model
     that is written out without dropout or batch norm, whose mode changes nothing.
     """
-    check = either(_never, _scored_whole, _scored_without_loop, _judge_in_training, nnx_mode_left)
+    check = either(
+        *(_never, _scored_whole, _scored_without_loop, _judge_in_training, nnx_mode_left), scored_by_method
+    )
     return first(view, check, "the scripts switch no model into training mode, or evaluate none")
 
 

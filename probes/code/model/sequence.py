@@ -20,6 +20,7 @@ from ..splits.target_columns import windows_overlap
 from ..splits.windows_hold import windows_hold_the_answer
 from .attention import future_shown, order_mask_unread
 from .causal import next_is_seen, past_hidden_by_hand
+from .handed_masks import triangle_unread
 from .operators import scores_written_out
 from .transformers import layers_behind
 from .wiring import held
@@ -45,7 +46,7 @@ def target_is_input(view: View) -> Finding:
     )
 
 
-_ORDER = (future_shown, order_mask_unread)
+_ORDER = (future_shown, order_mask_unread, triangle_unread)
 _SHIFTED = re.compile(r"\[\.\.\., 1:\]|\[:, 1:\]|\.roll\(|shift|(?<!argv)\[1:\]|\[:, 1:, :\]")
 
 

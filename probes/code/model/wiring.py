@@ -16,6 +16,7 @@ from ..shared.checks import at, first, ok
 from ..shared.nodes import chosen, raises
 from ..shared.sides import either
 from .compact_values import compact_value_lost
+from .handed_masks import mask_handed_and_unread
 from .lists_gone_through import left_out_of_rounds
 from .piles import pile_unread, unread_key
 from .reach import layers_with_weights
@@ -60,7 +61,10 @@ def value_unused(view: View) -> Finding:
     """
     return first(
         view,
-        either(_value_unused, pile_unread, compact_value_lost, skip_gathered_and_unread),
+        either(
+            *(_value_unused, pile_unread, compact_value_lost, skip_gathered_and_unread),
+            mask_handed_and_unread,
+        ),
         "the scripts hold no model",
     )
 

@@ -20,6 +20,7 @@ from ..tensorflow.graph_gradient import descends_part
 from ..tensorflow.session import variables_left_out
 from ..trainers.deepspeed import handed_to_engine
 from ..trainers.handed import gradient_weights
+from .conditions import groups_leave_some
 from .cover import PARAMETERS, cover_of, is_slice
 from .frozen import switches, switches_off
 
@@ -47,7 +48,10 @@ def optimizer_gets_part(view: View) -> Finding:
     """
     return first(
         view,
-        either(_optimizer_part, descends_part, variables_left_out, part_without_optimizer, shows("left-out")),
+        either(
+            *(_optimizer_part, descends_part, variables_left_out, part_without_optimizer, groups_leave_some),
+            shows("left-out"),
+        ),
         "the scripts build no optimizer whose parameters can be followed",
     )
 

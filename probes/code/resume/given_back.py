@@ -24,6 +24,7 @@ from ..tensorflow.slips import (
 )
 from ..trainers.deepspeed import weights_alone_resumed
 from ..trainers.trainer_settings import flag_unread, resumed_from_weights
+from .asked_and_left import resume_unread
 from .held import KINDS, kinds_of_call, left_out_of_state, states_astray, whose
 from .made_again import (
     average_unregistered,
@@ -47,7 +48,7 @@ def resume_incomplete(view: View) -> Finding:
 
     Counted by the owners of `state_dict()` and `load_state_dict()`; frameworks by their own call for it.
     """
-    return first(view, _incomplete, "the scripts resume nothing")
+    return first(view, either(_incomplete, resume_unread), "the scripts resume nothing")
 
 
 def _incomplete(source: Script) -> Finding | None:

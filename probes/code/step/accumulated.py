@@ -21,6 +21,7 @@ from ..shared.sides import either
 from ..tensorflow.tape_steps import averaged_by_replica
 from ..trainers.deepspeed import accumulates, divided_before_engine, stepped_by_configuration
 from ..trainers.engine_steps import engine_steps_at_boundaries
+from .never_last import synchronised_never
 from .stepping import once_per_epoch
 
 _COUNT = re.compile(r"accum|micro", re.IGNORECASE)
@@ -75,7 +76,7 @@ def accumulation_without_effect(view: View) -> Finding:
     return first(
         view,
         either(
-            _no_effect,
+            *(_no_effect, synchronised_never),
             partial(stepped_by_configuration, view),
             partial(_only_at_boundaries, view),
             accelerate_told_nothing,
