@@ -113,11 +113,17 @@ _OF_KERAS = ("BinaryCrossentropy", "binary_crossentropy")
 _OF_TF = "sigmoid_cross_entropy_with_logits"
 
 
+def is_field(value: Any) -> bool:
+    """A field of what is not known, as `batch.done`: the same wherever it is asked for."""
+    told = isinstance(value, Unknown) and "." in value.key
+    return told and (not value.mark or value.key.startswith("namedtuple."))
+
+
 def key_of(value: Any) -> Any:
     """What a leaf is known by: a part by what it is a part of, all others by how they were made."""
     if isinstance(value, Bound):
         return ("field", key_of(value.owner), value.name)
-    if isinstance(value, Unknown) and "." in value.key:
+    if is_field(value):
         return ("field", value.key)
     if not isinstance(value, Tensor):
         return ("other", getattr(value, "key", ""), getattr(value, "mark", 0) or id(value))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ...readers.script import last_name
 from ..journal import Backward, Loaded, Stepped, Written
 from ..machine import Machine
-from ..meaning import Leaf, Meaning, key_of, parts_of
+from ..meaning import Leaf, Meaning, is_field, key_of, parts_of
 from ..values import Bound, Net, State, Tensor, Unknown, Weight
 from .copies import mixtures
 from .verdict import Verdict
@@ -104,7 +104,7 @@ def _field(value: object) -> str:
     """The name of a field of what is not known: `batch.done` -> "done"."""
     if isinstance(value, Bound):
         return value.name
-    return value.key.rpartition(".")[2] if isinstance(value, Unknown) and "." in value.key else ""
+    return value.key.rpartition(".")[2] if isinstance(value, Unknown) and is_field(value) else ""
 
 
 _END = re.compile(r"^(?:dones?|ends?|term|terms|terminals?|terminated|is_done|finished)$")
