@@ -20,6 +20,7 @@ from .values import Bound, Maybe, Tensor, Unknown, Way, Weight
 ANSWER = "<answer>"
 LAYER = "<layer>"
 _MOST = 4_000  # values gone through for one question
+_DEEPEST = 100  # calls within one another
 _STEP = 1e-4
 _VALUES = (Tensor, Unknown, Bound, Maybe, bool, int, float)
 _LARGEST = 100_000  # places that are looked at
@@ -175,7 +176,7 @@ class Meaning:
 
     def at(self, given: dict[Any, float]) -> float:
         """What it comes to where leaves have these values, and others values of their own."""
-        self._given, self._known, self._spent = given, {}, 0
+        self._given, self._known, self._spent, self._deep = given, {}, 0, 0
         return self._of(self.value)
 
     def slope(self, key: Any, given: dict[Any, float] | None = None) -> float:
@@ -197,8 +198,11 @@ class Meaning:
             return float(value)
         if id(value) not in self._known:
             self._spent += 1
+            self._deep += 1
             self._known[id(value)] = math.nan  # of what is made of itself
-            self._known[id(value)] = self._made(value) if self._spent < _MOST else math.nan
+            if self._spent < _MOST and self._deep < _DEEPEST:
+                self._known[id(value)] = self._made(value)
+            self._deep -= 1
         return self._known[id(value)]
 
     def _made(self, value: Any) -> float:

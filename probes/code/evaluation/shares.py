@@ -181,6 +181,9 @@ def _joined(parts: list[_Test | None], how: Callable[[Iterator[bool]], bool]) ->
 def _compared(
     source: Script, left: ast.expr, op: ast.cmpop, right: ast.expr, node: ast.expr, asked: _Asked
 ) -> _Test | None:
+    picked = [s for one in (left, right) for s in of(one, ast.Subscript)]
+    if any(isinstance(s.slice, (ast.Name, ast.Compare, ast.UnaryOp)) for s in picked):
+        asked.cut.append(unparse(node))  # `pred[mine] == c`: of the rows that a mask picks
     sides = [_side(source, s, asked) for s in (left, right)]
     if sides[0] is not None and sides[1] is not None and type(op) in COMPARISONS:
         asks = COMPARISONS[type(op)]

@@ -111,6 +111,8 @@ def times(source: Script, loops: list[Loop], node: ast.AST, numbers: Numbers) ->
                 raise Unknown("condition")
         inner = parent
     for test in _passed_over(source, node):
+        if turn is not None and test is turn.branch.test:
+            continue  # told above
         count = _filled(test) or _left_over(test)
         if count is not None:
             found = found // numbers.of(count)

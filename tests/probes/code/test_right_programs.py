@@ -13,7 +13,8 @@ ACCUM = 16
 loader = torch.utils.data.DataLoader(data, 4, shuffle=True)
 opt = torch.optim.AdamW(model.parameters(), lr=1e-3)
 total = EPOCHS * (len(loader) // ACCUM)
-sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda s: 0.5 * (1 + math.cos(math.pi * s / total)))
+rate = lambda s: min((s + 1) / (total // 10), 0.5 + 0.5 * math.cos(math.pi * s / total))
+sched = torch.optim.lr_scheduler.LambdaLR(opt, rate)
 EPOCHS = 5
 for epoch in range(EPOCHS):
     for i, (x, y) in enumerate(loader):
@@ -555,3 +556,22 @@ train_data, valid_data = random_split(dataset, [train_{what}, valid_{what}])
 def test_a_number_of_rows_is_no_row() -> None:
     numbers = COUNTED.format(what="split", first="int(0.8 * len(dataset))", second="int(0.2 * len(dataset))")
     assert state("script-splits-processed-differently", numbers) != "present"
+
+
+BY_CLASS = """
+import numpy as np
+def evaluate(net, loader):
+    hit, cnt = np.zeros(40), np.zeros(40)
+    for x, y in loader:
+        pred = net(x).argmax(1)
+        for c in y.unique().tolist():
+            m = y == c
+            hit[c] += {above}.sum().item()
+            cnt[c] += m.sum().item()
+    return (hit / cnt).mean()
+"""
+
+
+def test_hits_among_rows_that_a_mask_picks() -> None:
+    assert state("script-metric-miscounts", BY_CLASS.format(above="(pred[m] == c)")) != "present"
+    assert state("script-metric-miscounts", BY_CLASS.format(above="((pred == c) & m)")) != "present"
