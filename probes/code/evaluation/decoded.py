@@ -327,18 +327,20 @@ def next_from_first_place(source: Script) -> Finding | None:
                         grown.add(target.id)
         if not grown:
             continue
-        for node in of(loop, ast.Subscript):
-            places = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+        for place in of(loop, ast.Subscript):
+            places = place.slice.elts if isinstance(place.slice, ast.Tuple) else []
             if len(places) < 2 or not isinstance(places[0], ast.Slice) or unparse(places[0]) != ":":
                 continue
             if not (isinstance(places[1], ast.Constant) and places[1].value == 0 and len(places) == 2):
                 continue
-            told = [o for o in origins(source, node.value, 3) if isinstance(o, ast.Call)]
+            told = [o for o in origins(source, place.value, 3) if isinstance(o, ast.Call)]
             if any(grown & {unparse(a) for a in c.args} for c in told) and not isinstance(
-                node.ctx, ast.Store
+                place.ctx, ast.Store
             ):
-                if _decided_later(source, node, loop):
-                    return at(source, node, "what comes next is read at the first place, not behind the last")
+                if _decided_later(source, place, loop):
+                    return at(
+                        source, place, "what comes next is read at the first place, not behind the last"
+                    )
     return None
 
 

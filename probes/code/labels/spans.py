@@ -130,13 +130,13 @@ def _sequences_asked(function: Function) -> Iterator[tuple[int, ast.AST]]:
             root = root.value if isinstance(root, ast.Subscript) else root
             if unparse(root) in names and isinstance(call.args[0], ast.Constant):
                 if call.args[0].value in (0, 1):
-                    yield int(call.args[0].value), call
+                    yield int(bool(call.args[0].value)), call
     for test in of(function, ast.Compare):
         left = test.left.value if isinstance(test.left, ast.Subscript) else test.left
         bound = test.comparators[0]
         if unparse(left) in names and len(test.ops) == 1 and isinstance(bound, ast.Constant):
             if bound.value in (0, 1) and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
-                yield int(bound.value), test
+                yield int(bool(bound.value)), test
 
 
 def length_of_the_list(source: Script) -> Finding | None:
@@ -170,7 +170,7 @@ def one_past_the_token(source: Script) -> Finding | None:
         moved = [n for n in loop.body if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)]
         if len(loop.body) != 1 or len(moved) != 1 or unparse(moved[0].value) != "1":
             continue
-        name, up = moved[0].target.id, isinstance(moved[0].op, ast.Add)
+        name, up = unparse(moved[0].target), isinstance(moved[0].op, ast.Add)
         wanted = ast.LtE if up else ast.GtE
         tests = [
             t

@@ -12,6 +12,7 @@ from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
+from ..shared.nodes import whole_number
 from ..shared.origins import origins
 
 _JOINS = ("cat", "concat", "concatenate", "hstack", "stack", "vstack")
@@ -131,9 +132,10 @@ def one_end_with_itself(source: Script) -> Finding | None:
             place = sides[0].slice
             if not isinstance(place, ast.Subscript) or not isinstance(place.slice, ast.Constant):
                 continue
-            if place.slice.value not in (0, 1):
+            end = whole_number(place.slice)
+            if end not in (0, 1):
                 continue
-            other = f"{unparse(place.value)}[{1 - int(place.slice.value)}]"
+            other = f"{unparse(place.value)}[{1 - end}]"
             if other not in unparse(function):
                 return at(source, node, f"both factors are read at the same end, and `{other}` is never read")
     return None
@@ -159,7 +161,8 @@ def loss_of_held_out_nodes(source: Script) -> Finding | None:
 
 
 def _learnt(source: Script, call: ast.Call) -> bool:
-    around = source.function_around(call) or (source.loops_around(call) or [source.tree])[-1]
+    loops = source.loops_around(call)
+    around: ast.AST = source.function_around(call) or (loops[-1] if loops else source.tree)
     return takes_gradients(source, around) and not any(
         isinstance(p, ast.With) and "no_grad" in unparse(p.items[0].context_expr) for p in source.above(call)
     )

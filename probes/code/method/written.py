@@ -161,7 +161,7 @@ def _roles(source: Script, node: ast.expr) -> list[str]:
             for one in value.elts:
                 pairs = zip(one.keys, one.values, strict=True)  # type: ignore[attr-defined]
                 told = [v for k, v in pairs if isinstance(k, ast.Constant) and k.value == "role"]
-                found.append(told[0].value if told and isinstance(told[0], ast.Constant) else "")
+                found.append(str(told[0].value) if told and isinstance(told[0], ast.Constant) else "")
             return found
     return []
 
