@@ -19,7 +19,7 @@ from .values import Bound, Maybe, Tensor, Unknown, Way, Weight
 
 ANSWER = "<answer>"
 LAYER = "<layer>"
-_MOST = 4_000  # values gone through for one question
+_MOST = 600  # values gone through for one question
 _DEEPEST = 100  # calls within one another
 _STEP = 1e-4
 _VALUES = (Tensor, Unknown, Bound, Maybe, bool, int, float)

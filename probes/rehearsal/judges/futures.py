@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from ...readers.script import last_name
 from ..journal import Backward, Loaded, Stepped, Written
@@ -20,6 +21,7 @@ from .copies import mixtures
 from .verdict import Verdict
 
 _SLIGHT = 1e-6
+MOST = 60  # parts of a loss that are looked at
 _ENDS = re.compile(
     r"(?i)(?<![a-z])(?:dones?|term(?:inal|inated|s)?|not_?dones?|ends?|masks?|is_last|finished)(?![a-z])"
 )
@@ -45,7 +47,7 @@ def targets(machine: Machine) -> Iterator[Target]:
         if not isinstance(event.loss, Tensor):
             continue
         whole = [x for x in _answers(Meaning(event.loss)) if x.value.deps]
-        for part in parts_of(event.loss) if whole else ():
+        for part in islice(parts_of(event.loss), MOST) if whole else ():
             found = _looks_ahead(event, part, whole)
             if found is not None:
                 yield found
