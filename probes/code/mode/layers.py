@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 from ...readers._tree import of, unparse
 from ...readers.script import argument, keyword, last_name
@@ -102,7 +103,7 @@ def _draws_on_purpose(source: Script, call: ast.Call) -> bool:
     owner = source.class_around(call)
     if owner is not None and re.search(r"(?i)pre_?net", owner.name):
         return True
-    draws = [
+    draws: list[tuple[ast.expr, ast.expr, Sequence[ast.AST]]] = [
         (n.generators[0].target, n.generators[0].iter, [n.elt])
         for n in source.of(ast.ListComp, ast.GeneratorExp)
     ]

@@ -356,10 +356,16 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 def collate(rows):
     return pad_sequence(rows, batch_first=True)
+class Tokens(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tok, self.pos = nn.Embedding(9, 8), nn.Embedding(64, 8)
+    def forward(self, x):
+        return self.tok(x) + self.pos(torch.arange(x.size(1), device=x.device))
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.emb, self.out = nn.Embedding(9, 8), nn.Linear(8, 9)
+        self.emb, self.out = Tokens(), nn.Linear(8, 9)
         self.body = nn.Transformer(8, 2, 1, 1{FIRST})
     def forward(self, src, tgt):
         pad = src == 0
