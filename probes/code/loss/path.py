@@ -357,6 +357,8 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue  # it takes part uncut as well
         if isinstance(inside, ast.BinOp) and _answers_count(mine, inside, uncut):
             continue  # the same answers take part uncut: a step of theirs is what the next one sets out from
+        if isinstance(inside, ast.Call) and _weighs(source, node) and _answers_count(mine, inside, uncut):
+            continue  # weights of the terms that the same answers make
         if isinstance(inside, ast.Call) and _runs_elsewhere(mine, inside, uncut):
             continue  # one of two views is what the other is drawn to
         if is_worth_of_actions(source, node, inside):
@@ -416,6 +418,21 @@ def _answers_count(mine: Flow, inside: ast.expr, uncut: list[ast.expr]) -> bool:
         if not (own := mine.called(c)) or any(runs_model(mine, n) for f in own for n in of(f, ast.Call))
     ]
     return bool(asked) and all(c in uncut for c in asked)
+
+
+_SHARES = frozenset(("softmax", "sigmoid", "exp", "softmin"))
+
+
+def _weighs(source: Script, node: ast.AST) -> bool:
+    """`w = scores.softmax(1).detach()`, and `w` stands in products alone: it weighs other terms."""
+    statement = source.statement(node)
+    shares = isinstance(node, ast.Call) and any(last_name(c.func) in _SHARES for c in of(node, ast.Call))
+    if not shares or not isinstance(statement, ast.Assign) or statement.value is not node:
+        return False
+    name, function = unparse(statement.targets[0]), source.function_around(node) or source.tree
+    read = [n for n in of(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    above = [source.parents.get(n) for n in read]
+    return bool(above) and all(isinstance(p, ast.BinOp) and isinstance(p.op, ast.Mult) for p in above)
 
 
 def _behind(source: Script, call: ast.Call, objective: ast.expr) -> bool:

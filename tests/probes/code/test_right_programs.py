@@ -575,3 +575,33 @@ def evaluate(net, loader):
 def test_hits_among_rows_that_a_mask_picks() -> None:
     assert state("script-metric-miscounts", BY_CLASS.format(above="(pred[m] == c)")) != "present"
     assert state("script-metric-miscounts", BY_CLASS.format(above="((pred == c) & m)")) != "present"
+
+
+WEIGHED = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for x, y in torch.utils.data.DataLoader(torch.load("d.pt"), batch_size=32, shuffle=True):
+    bad = net(x)
+    w = {weights}
+    loss = {loss}
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("weights", "loss", "cut"),
+    [
+        ("(0.5 * bad).softmax(1).detach()", "-(w * F.logsigmoid(-bad)).sum(1).mean()", False),
+        ("torch.exp(-bad).detach()", "(w * (bad - y) ** 2).mean()", False),
+        ("bad.softmax(1).detach()", "F.nll_loss(torch.log(w), y)", True),
+        ("bad.detach()", "F.cross_entropy(w, y)", True),
+    ],
+)
+def test_weights_that_answers_give_to_their_own_terms(weights: str, loss: str, cut: bool) -> None:
+    text = WEIGHED.format(weights=weights, loss=loss)
+    assert (state("script-gradient-path-cut", text) == "present") is cut
