@@ -12,7 +12,7 @@ import numpy as np
 
 from ..by_hand.sizes import Unfit
 from ..code.shared.checks import Check, at
-from ..readers.script import last_name
+from ..readers.script import keyword, last_name
 from ..registry import Finding
 from ..rehearsal.judges.verdict import Verdict, taught
 from ..rehearsal.machine import Machine, rehearsed
@@ -42,6 +42,7 @@ _ATTENDS = re.compile(r"(?i)softmax|scaled_dot_product")
 _PLACES = re.compile(
     r"(?i)rot(?:ary|ate)|rope|relative|alibi|posit|(?<![a-z])pos|freq|window|shift|conv|roll|arange"
 )
+_POSITIONS = re.compile(r"(?i)posit|(?<![a-z])pos(?![a-z])|(?<![a-z])pe(?![a-z])")
 _PLAIN = re.compile(r"^(?:Linear|Dropout\w*|LayerNorm|RMSNorm|Identity|Softmax|GELU|ReLU|SiLU|step)$")
 _OF_SETS = re.compile(
     r"(?i)discriminator|critic|graph|gnn|gcn|gat|node|edge|memory|queue|contrast|set_?encoder|cross_?sample|pool"
@@ -74,7 +75,7 @@ def samples_meet(_machine: Machine, one: Facts) -> Iterator[Verdict]:
     "met-in-layer": a layer that takes the batch elsewhere; "met-by-shape": a reshape mixes them; "met".
     Not judged: networks of whole sets (graphs, critics), and where the first axis may not be that of samples.
     """
-    event = one.question.event
+    event, source = one.question.event, one.question.network.source
     if one.meet <= _MET or _OF_SETS.search(event.net.kind.node.name) or event.guessed:
         return
     tensors = [g for g in event.given if isinstance(g, Tensor)]
@@ -82,6 +83,8 @@ def samples_meet(_machine: Machine, one: Facts) -> Iterator[Verdict]:
         return
     if any(a.shape[:1] != (ROWS,) or ROWS in a.shape[1:] for a in one.question.answers):
         return
+    if any(last_name(c.func) == "pad_sequence" and keyword(c, "batch_first") is None for c in source.calls):
+        return  # batches that come with their steps first
     steps = _until_meeting(one)
     if not steps:
         return
@@ -147,8 +150,8 @@ def unfit_for_loss(machine: Machine, one: Facts) -> Iterator[Verdict]:
     scores before a loss on chances or on logarithms.
     """
     event, learnt = one.question.event, taught(machine)
-    if len(event.done) != len(one.question.answers):
-        return
+    if len(event.done) != len(one.question.answers) or one.question.network.mode_asked:
+        return  # what is answered in training is not known
     for name, given in machine.losses:
         held = [g for g in given if g.asked & learnt]
         if len(held) != 1 or held[0].asked != frozenset((event.number,)):
@@ -207,8 +210,11 @@ def _forward(one: Facts) -> ast.FunctionDef | None:
 
 
 def order_unknown(_machine: Machine, one: Facts) -> Iterator[Verdict]:
-    """Attention over tokens, and their order changes nothing of the answer: "orderless"."""
-    if one.orderless:
+    """Attention over tokens, and their order changes nothing of the answer: "orderless".
+
+    Only where the program speaks of positions: a bag of tokens may be meant.
+    """
+    if one.orderless and _POSITIONS.search(ast.unparse(one.question.network.source.tree)):
         why = "tokens in another order get the same answer: nothing tells attention where they stand"
         yield Verdict("orderless", _output(one), why)
 

@@ -73,6 +73,7 @@ class Network(Interpreter):
         self.room_left = Room()
         self.making = 0
         self.parameters: list[Tensor] = []  # those of the program's own
+        self.mode_asked = False  # a network does one thing in training and another one elsewhere
         self.visited: set[ast.AST] = set()  # expressions that were worked out
         self.asked_parts: list[tuple[Object, list[Any], Any]] | None = None  # networks within, when kept
         self.trace: list[tuple[ast.expr, np.ndarray]] | None = None  # what each step came to, when it is kept
@@ -367,6 +368,7 @@ class Network(Interpreter):
             decorated = [ast.unparse(d) for d in method[1].decorator_list]
             return self._invoke(made, [], {}) if any("property" in d for d in decorated) else made
         if name == "training":
+            self.mode_asked = True
             return False
         if name in ("device", "dtype") and kind.is_network:
             return "cpu"

@@ -19,7 +19,7 @@ _SHOWN = ("print", "info", "debug", "log", "warning")
 
 
 def resume_unread(source: Script) -> Finding | None:
-    """`add_argument("--resume")`, and no line asks for `args.resume`; or only to count on from its epoch."""
+    """`add_argument("--resume")`, and `args.resume` is only asked for the epoch from which to count on."""
     if source.loose or not (source.backwards or source.trains_by_trainer):
         return None
     for call in source.named("add_argument"):
@@ -36,7 +36,7 @@ def resume_unread(source: Script) -> Finding | None:
         if told or re.search(r"\*\*vars\(|vars\(\w+\)\[|getattr\(", source.code):
             continue
         if not reads:
-            return at(source, call, f"`{name}` is asked for, and no line reads it: the run begins anew")
+            continue  # a flag that is left from another version does no harm by itself
         branches = [b for b in source.of(ast.If) if any(n in reads for n in of(b.test, ast.Attribute))]
         if len(branches) == 1 and all(any(n in of(branches[0], ast.Attribute) for n in [r]) for r in reads):
             calls = [c for s in branches[0].body for c in of(s, ast.Call)]

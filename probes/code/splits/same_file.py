@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
@@ -52,6 +53,9 @@ def training_file_for_held_out(source: Script) -> Finding | None:
     return None
 
 
+_TEST = re.compile(r"(?i)test|(?<![a-z])te(?![a-z])")
+
+
 def _texts(call: ast.Call) -> set[str]:
     """The texts that a call is handed."""
     given = [*call.args, *(k.value for k in call.keywords)]
@@ -79,6 +83,7 @@ def validated_on_the_test_part(source: Script) -> Finding | None:
                 continue  # the whole is given another value between
             unlike = [(a, b) for a, b in zip(*names, strict=False) if a != b]
             held = [p for p in unlike if side(p[0]) is False and side(p[1]) is False]
+            held = [p for p in held if bool(_TEST.search(p[0])) is not bool(_TEST.search(p[1]))]
             if held and not any({side(a), side(b)} == {True, False} for a, b in unlike):
                 why = f"`{held[0][1]}` and `{held[0][0]}` are one part, drawn twice alike"
                 return at(source, other, why)

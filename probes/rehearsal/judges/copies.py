@@ -50,6 +50,8 @@ def mixtures(machine: Machine) -> Iterator[Mixture]:
             yield from _ready(waiting)
             waiting = {}
             continue
+        if not isinstance(event.weight, Weight):
+            continue  # what stands in the place of one
         own = event.weight.serial
         found = _linear(event)
         if found is None:

@@ -191,6 +191,8 @@ def takes_its_own(machine: Machine) -> Iterator[Verdict]:
             return
     stepped = {s for e in machine.journal.of(Stepped) for s, used in e.gradients.items() if used}
     for event in machine.journal.of(Written):
+        if not isinstance(event.weight, Weight):
+            continue  # what stands in the place of one
         if event.weight.serial not in stepped or (event.way is None and event.how not in ("data", "copy_")):
             continue
         if _with_itself(event):

@@ -182,6 +182,9 @@ def itself_not_masked(machine: Machine) -> Iterator[Verdict]:
             return
 
 
+_CUTS = ("chunk", "split", "tensor_split", "unbind")
+
+
 def one_view_alone(machine: Machine) -> Iterator[Verdict]:
     """Both sides of the pairs are the very same answer, or the same samples asked of a net without chance."""
     for one in pairs_of(machine):
@@ -190,8 +193,12 @@ def one_view_alone(machine: Machine) -> Iterator[Verdict]:
             if len(halves) != 2:
                 continue
             first, second = (_answer(h) for h in halves)
-            if first is None or second is None:
-                continue
+            if (
+                first is None
+                or second is None
+                or any(d.startswith(_CUTS) for h in halves for d in h.done[-8:])
+            ):
+                continue  # parts of one answer to both views
             same = key_of(first) == key_of(second)
             asks = [h.how.given[0] for h in (first, second) if h.how is not None]
             asked = [[key_of(g) for g in a.given if isinstance(g, Tensor)] for a in asks]

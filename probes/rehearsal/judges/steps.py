@@ -199,7 +199,7 @@ def divided_for_nothing(machine: Machine) -> Iterator[Verdict]:
     counts = {len(e.used) for e in used}
     losses = [e for e in machine.journal.of(Backward) if isinstance(e.loss, Tensor) and e.loss.scalar]
     scales = {e.loss.scale for e in losses}
-    lost = [e for e in machine.journal.of(Cleared) if e.lost]
+    lost = [e for e in machine.journal.of(Cleared) if e.lost and (e.weights is None or len(e.weights) > 1)]
     if counts == {1} and len(scales) == 1 and lost and optimizers(machine) is not None:
         scale = scales.pop()
         if (

@@ -41,6 +41,7 @@ _OVERLAPS = frozenset(("precision", "recall", "f1", "iou", "dice"))
 _OF_MASKS = frozenset(("iou", "dice"))
 _SHARES = frozenset(("accuracy", "error", *_OVERLAPS))
 _OF_TASK = {"kinds": _SHARES, "yes": _SHARES, "reals": frozenset(("mae", "mse", "rmse", "r2"))}
+_MANY = 50  # rows that a program writes out as a number
 _CLASSES = 40  # of a program, as many as that are looked for
 _CHANCES = (0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 0.95)
 _CUTS = (*_CHANCES, *(float(np.log(p / (1 - p))) for p in _CHANCES))  # of scores and of chances
@@ -189,12 +190,22 @@ def _worked(numbers: Numbers, told: Told, machine: Machine) -> _Worked | None:
     plain = numbers.plain
     kind = kind_of(told.label)
     wanted = tuple(_wanted(numbers.task, kind, plain.answers(rows), plain.truth(rows)))
+    told_as = float(value.reshape(-1)[0])
+    if kind in _SHARES and wanted and _by_a_written_number(machine.source, told_as, wanted[0] * len(rows)):
+        return None
     if wanted and numbers.task == "kinds" and kind in _OVERLAPS:
         wanted += tuple(_of_more(wanted[0] * numbers.kinds, numbers.kinds, machine.source))
     if wanted and (kind in _OF_MASKS or (kind == "f1" and _of_masks(machine))):
         wanted += tuple(_mean_of_batches(numbers, kind, asks))
     sizes = frozenset((len(rows), len(asks), *(len(a.rows) for a in asks if a.rows is not None))) - {0, 1}
-    return _Worked(told, kind, float(value.reshape(-1)[0]), wanted, sizes) if wanted else None
+    return _Worked(told, kind, told_as, wanted, sizes) if wanted else None
+
+
+def _by_a_written_number(source: Script, value: float, hits: float) -> bool:
+    """Whether hits are divided by a number of rows that is written out: those of a rehearsal are made up."""
+    written = {n.value for n in source.of(ast.Constant) if type(n.value) is int and n.value >= _MANY}
+    written |= {a - b for a in written for b in written if a - b >= _MANY}
+    return value > 0 and any(abs(hits * w / value - n) < 1e-6 * n for w in (1, 100) for n in written)
 
 
 def _of_masks(machine: Machine) -> bool:

@@ -141,7 +141,7 @@ TWINS = """
         ("model", "pass", False),
         ("ema", "pass", True),
         ("ema", "follow(ema, model)", False),
-        ("ema", "ema(x)", False),
+        ("ema", "ema(x)", True),
     ],
 )
 def test_the_optimizer_of_the_twin(held: str, more: str, found: bool) -> None:

@@ -71,7 +71,7 @@ def torch_text(within: str, step: str = "follow(net, slow, decay)", end: str = "
         ("p.data = m * q.data + (1 - m) * p.data", P),
         ("p.data.mul_(1 - m).add_(q.data, alpha=m)", P),
         ("q.data = m * q.data + m * p.data", P),
-        ("q.data.mul_(m).add_(p.data)", U),
+        ("q.data.mul_(m).add_(p.data)", P),
         ("q.data = 0.5 * q.data + 0.5 * p.data", A),
     ],
 )
