@@ -20,6 +20,8 @@ from .verdict import Verdict
 
 _SLIGHT = 1e-6
 
+_ROUNDS = 4  # of one place, whose losses are looked at: the later ones are made alike
+
 
 @dataclass(eq=False)
 class Score:
@@ -155,6 +157,8 @@ def _moves(event: Stepped, net: Net) -> frozenset[int]:
 @lru_cache(maxsize=16)
 def duels(machine: Machine) -> tuple[Duel, ...]:
     """The duels of a program: all steps of both sides were understood."""
+    if len(table_of(machine).nets) < 2:
+        return ()
     losses = {e.number: e for e in machine.journal.of(Backward)}
     steps: list[Stepped] = machine.journal.of(Stepped)
     scores = {n: scores_of(machine, e) for n, e in losses.items()}
@@ -254,8 +258,9 @@ def _samples(value: object) -> object:
 
 def maker_cut_off(machine: Machine) -> Iterator[Verdict]:
     """No loss reaches the network that makes samples: its samples are cut off before the critic sees them."""
-    losses, steps = machine.journal.of(Backward), machine.journal.of(Stepped)
-    for maker in table_of(machine).nets:
+    steps, nets = machine.journal.of(Stepped), table_of(machine).nets
+    losses = [e for several in _by_place(machine).values() for e in several[:_ROUNDS]]
+    for maker in nets if len(nets) > 1 else ():
         pulls = [e for e in losses if _only_made(machine, e, maker)]
         mine = _serials(maker)
         own = [o for o in machine.optimizers if o.weights and {w.serial for w in o.weights} <= mine]
@@ -274,6 +279,14 @@ def maker_cut_off(machine: Machine) -> Iterator[Verdict]:
             return
 
 
+def _by_place(machine: Machine) -> dict[ast.AST, list[Backward]]:
+    """The losses that gradients are taken of, by where that is."""
+    found: dict[ast.AST, list[Backward]] = {}
+    for event in machine.journal.of(Backward):
+        found.setdefault(event.node, []).append(event)
+    return found
+
+
 def _only_made(machine: Machine, event: Backward, maker: Net) -> bool:
     scores = scores_of(machine, event)
     return bool(scores) and all(s.maker is maker for s in scores or ())
@@ -281,7 +294,7 @@ def _only_made(machine: Machine, event: Backward, maker: Net) -> bool:
 
 def stepped_by_the_other(machine: Machine) -> Iterator[Verdict]:
     """A critic is moved by the loss that is meant to move the maker, and by none of its own."""
-    if not _known(machine):
+    if not _known(machine) or len(table_of(machine).nets) < 2:
         return
     losses = {e.number: e for e in machine.journal.of(Backward)}
     scores = {n: scores_of(machine, e) for n, e in losses.items()}
