@@ -161,8 +161,13 @@ def duels(machine: Machine) -> tuple[Duel, ...]:
         return ()
     losses = {e.number: e for e in machine.journal.of(Backward)}
     steps: list[Stepped] = machine.journal.of(Stepped)
-    scores = {n: scores_of(machine, e) for n, e in losses.items()}
-    if any(s is None for s in scores.values()) or not losses:
+    scores: dict[int, tuple[Score, ...]] = {}
+    for number, event in losses.items():
+        found_here = scores_of(machine, event)
+        if found_here is None:
+            return ()
+        scores[number] = found_here
+    if not losses:
         return ()
     pairs = {
         (id(s.critic), id(s.maker)): (s.critic, s.maker)
@@ -297,9 +302,12 @@ def stepped_by_the_other(machine: Machine) -> Iterator[Verdict]:
     if not _known(machine) or len(table_of(machine).nets) < 2:
         return
     losses = {e.number: e for e in machine.journal.of(Backward)}
-    scores = {n: scores_of(machine, e) for n, e in losses.items()}
-    if any(s is None for s in scores.values()):
-        return
+    scores: dict[int, tuple[Score, ...]] = {}
+    for number, event in losses.items():
+        found_here = scores_of(machine, event)
+        if found_here is None:
+            return
+        scores[number] = found_here
     both = [
         (n, s.critic, t.maker)
         for n, ss in scores.items()
