@@ -136,12 +136,13 @@ class Question:
         return [a for a in plain if a.ndim] + [_by_rows(t.a) for t in net.scored]
 
 
-def again(question: Question, seed: int) -> list[np.ndarray] | None:
+def again(question: Question, seed: int, inputs: list[Any] | None = None) -> list[np.ndarray] | None:
     """What a network answers that is made with other weights; None where it is not known."""
     network = Network(question.network.source, seed, question.network.scope)
     try:
         made = built(network, question.event.net)
-        return Question(question.event, network, made, question.inputs).ask(question.drawn())
+        other = Question(question.event, network, made, question.inputs)
+        return other.ask(question.drawn() if inputs is None else inputs)
     except Unfit:
         return None
 

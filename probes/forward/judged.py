@@ -19,7 +19,7 @@ from ..rehearsal.machine import Machine, rehearsed
 from ..rehearsal.values import Routine, Tensor
 from ..scripts.syntax import Script
 from .asked import ROWS, again, layers_of, parts_of, traced
-from .facts import Facts, apart, facts, first_row, moves
+from .facts import Facts, apart, facts, first_row, moves, same
 from .network import FORWARD
 from .tensors import Tensor as Worked
 
@@ -296,9 +296,23 @@ def input_unheard(_machine: Machine, one: Facts) -> Iterator[Verdict]:
     for place in one.deaf:
         given = question.event.given[place]
         known = isinstance(given, Tensor) and given.rows is not None and place < len(names)
-        if known:
+        if known and all(_is_deaf(one, place, seed) for seed in _SEEDS):
             why = f"no answer depends on `{names[place]}`, which the network is given"
             yield Verdict("deaf", _output(one), why)
+
+
+def _is_deaf(one: Facts, place: int, seed: int) -> bool:
+    """Whether an input changes nothing with other weights, either, of answers that are not all one."""
+    whole, other = one.question.drawn(), one.question.drawn(12)
+    first = again(one.question, seed)
+    second = again(
+        one.question,
+        seed,
+        [b if i == place else a for i, (a, b) in enumerate(zip(whole, other, strict=True))],
+    )
+    if not first or not second or not same(first, second):
+        return False
+    return float(np.ptp(first[0])) > 0
 
 
 _ALL = (samples_meet, unfit_for_loss, order_unknown, heads_not_turned, sees_what_follows, input_unheard)

@@ -103,7 +103,9 @@ def answers_never_end(source: Script) -> Finding | None:
         for n in source.of(ast.BinOp)
         if isinstance(n.op, ast.Add) and (m := _mark(_terms(n)[-1])) and _END.match(m)
     ]
-    if asked and not appended and not put and others:
+    # what another function ends may be what is begun here
+    beside = any(source.function_around(n) is source.function_around(begun[0][0]) for n in others)
+    if asked and not appended and not put and beside:
         return at(source, begun[0][0], "answers are begun and never ended, and writing stops at the end mark")
     return None
 

@@ -201,6 +201,12 @@ def test_answers_that_never_end(target: str, wrong: bool) -> None:
     assert not told(written.answers_never_end, ENDED.replace("n == EOS", "n == 7"), TARGET=target)
 
 
+def test_answers_that_another_function_ends() -> None:
+    """`encode` ends both sides, and the decoder's inputs are begun where batches are put together."""
+    begun = ENDED.replace("s + [EOS], {TARGET}", "s, [BOS] + t")
+    assert not told(written.answers_never_end, "def encode(ids):\n    return ids + [EOS]\n" + begun)
+
+
 CHAT = """
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from peft import LoraConfig, get_peft_model{MORE}
