@@ -19,7 +19,7 @@ from ..rehearsal.journal import Asked
 from ..rehearsal.machine import rehearsed
 from ..rehearsal.objects import Namespace
 from ..scripts.syntax import Script
-from .layers import Layer, Maker
+from .layers import Layer
 from .network import FORWARD, Network
 from .recurrent import Packed
 from .tensors import FLOPS, ROOM, Mismatch, Tensor
@@ -268,7 +268,6 @@ def resized(inputs: list[Any], ratio: float) -> Iterator[list[Any]]:
 def built(network: Network, net: rehearsed_values.Net) -> Any:
     """A network of a rehearsal, made anew. Raises Unfit."""
     network.begin()
-    network.maker = Maker(network.room_left, network.seed)
     converter = Converter(network)
     network.converted = converter.kept
     return network._guarded(lambda: converter._net(net))

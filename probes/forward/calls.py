@@ -292,17 +292,10 @@ def _joined(name: str) -> Callable[..., Any]:
     return join
 
 
-def _norm_of(name: str) -> Callable[..., Any]:
-    def norm(_net: Network, x: Tensor, *given: Any, **named: Any) -> Tensor:
-        if name == "layer_norm":
-            shape = named.get("normalized_shape", given[0] if given else None)
-            w, b = (
-                named.get(n, given[i] if len(given) > i else None) for i, n in ((1, "weight"), (2, "bias"))
-            )
-            return layer_norm(x, shape, w, b)
-        raise Unfit
-
-    return norm
+def _layer_norm(_net: Network, x: Tensor, *given: Any, **named: Any) -> Tensor:
+    shape = named.get("normalized_shape", given[0] if given else None)
+    w, b = (named.get(n, given[i] if len(given) > i else None) for i, n in ((1, "weight"), (2, "bias")))
+    return layer_norm(x, shape, w, b)
 
 
 def _packed(_net: Network, x: Tensor, lengths: Any, batch_first: bool = False, **_: Any) -> Any:
@@ -351,7 +344,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "einsum": lambda net, how, *parts: einsum(net.room_left, how, *parts),
     "linear": lambda _net, x, w, b=None: linear(x, w, b),
     "embedding": lambda _net, x, w, *_, **__: embedding(x, w),
-    "layer_norm": _norm_of("layer_norm"),
+    "layer_norm": _layer_norm,
     "scaled_dot_product_attention": lambda _net, *given, **named: attention(*given, **named),
     "interpolate": lambda _net, x, *given, **named: enlarged(x, *given, **named),
     "upsample": lambda _net, x, *given, **named: enlarged(x, *given, **named),

@@ -71,6 +71,7 @@ class Network(Interpreter):
         self.converted: Callable[[Any], Any] | None = None
         self.seed = seed
         self.room_left = Room()
+        self.maker = Maker(self.room_left, seed)
         self.making = 0
         self.parameters: list[Tensor] = []  # those of the program's own
         self.mode_asked = False  # a network does one thing in training and another one elsewhere
@@ -107,15 +108,6 @@ class Network(Interpreter):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             return imported(node, name)
         return super()._of_module(name)
-
-    def build(self, node: ast.ClassDef, given: list[Any], named: Names) -> Object:
-        """An object of a network's class. Raises Unfit."""
-        self.begin()
-        self.maker = Maker(self.room_left, self.seed)
-        found = self._guarded(lambda: self._instance(self.class_of(node), given, named))
-        if not isinstance(found, Object):
-            raise Unfit
-        return found
 
     def answer(self, net: Any, given: list[Any], named: Names | None = None) -> Any:
         """What a network answers. Raises Unfit."""

@@ -149,6 +149,17 @@ def scores_of(machine: Machine, event: Backward) -> tuple[Score, ...] | None:
     return tuple(found)
 
 
+def _scores(machine: Machine) -> dict[int, tuple[Score, ...]] | None:
+    """The scores in each loss, by its number; None where part of one is not understood."""
+    scores: dict[int, tuple[Score, ...]] = {}
+    for event in machine.journal.of(Backward):
+        found = scores_of(machine, event)
+        if found is None:
+            return None
+        scores[event.number] = found
+    return scores
+
+
 def _moves(event: Stepped, net: Net) -> frozenset[int]:
     mine = _serials(net)
     return frozenset(n for s, numbers in event.gradients.items() if s in mine for n in numbers)
@@ -161,13 +172,8 @@ def duels(machine: Machine) -> tuple[Duel, ...]:
         return ()
     losses = {e.number: e for e in machine.journal.of(Backward)}
     steps: list[Stepped] = machine.journal.of(Stepped)
-    scores: dict[int, tuple[Score, ...]] = {}
-    for number, event in losses.items():
-        found_here = scores_of(machine, event)
-        if found_here is None:
-            return ()
-        scores[number] = found_here
-    if not losses:
+    scores = _scores(machine)
+    if not scores:
         return ()
     pairs = {
         (id(s.critic), id(s.maker)): (s.critic, s.maker)
@@ -302,12 +308,9 @@ def stepped_by_the_other(machine: Machine) -> Iterator[Verdict]:
     if not _known(machine) or len(table_of(machine).nets) < 2:
         return
     losses = {e.number: e for e in machine.journal.of(Backward)}
-    scores: dict[int, tuple[Score, ...]] = {}
-    for number, event in losses.items():
-        found_here = scores_of(machine, event)
-        if found_here is None:
-            return
-        scores[number] = found_here
+    scores = _scores(machine)
+    if scores is None:
+        return
     both = [
         (n, s.critic, t.maker)
         for n, ss in scores.items()
