@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ..readers import notebook
 from ..readers._tree import of, unparse
@@ -85,12 +86,31 @@ def _of_a_project(statement: ast.stmt) -> bool:
     """Whether this takes something out of a module that stands beside the file, or is of nobody's knowing."""
     if not isinstance(statement, ast.ImportFrom):
         return False
-    return statement.level > 0 or not _is_library(statement.module or "")
+    return statement.level > 0 or not is_library(statement.module or "")
 
 
-def _is_library(module: str) -> bool:
+def is_library(module: str) -> bool:
+    """Whether a module is of the standard library or of published packages, and not of the project."""
     top = module.partition(".")[0]
     return top in sys.stdlib_module_names or top in _LIBRARIES
+
+
+@lru_cache(maxsize=64)
+def _libraries(source: Script) -> frozenset[str]:
+    """Names of modules that are of no project: `np`, `torch`; what is taken out of one may be a class."""
+    names: dict[bool, set[str]] = {True: set(), False: set()}
+    for node in source.of(ast.Import):
+        for one in node.names:
+            names[is_library(one.name)].add((one.asname or one.name).split(".")[0])
+    return frozenset(names[True] - names[False])
+
+
+def library_call(source: Script, call: ast.Call) -> bool:
+    """`torch.save(state, path)`: no function of the script, whatever it has by this name."""
+    root: ast.AST = call.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return root is not call.func and isinstance(root, ast.Name) and root.id in _libraries(source)
 
 
 def _own(source: Script) -> Iterator[ast.stmt]:

@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 from ..readers._tree import below, of, unparse
 from ..readers.script import LOSSES, argument, last_name, receiver
 from .asked import answers
+from .begun import library_call
 from .branches import never_together
 from .callables import entry_of, runs
 from .graph_facts import descents, graph_losses
@@ -186,6 +187,8 @@ class Flow:
 
     def _of_another(self, call: ast.Call, function: Function) -> bool:
         """Whether another thing's method of the same name is called: `vocab.decode(ids)`, `net.decode(y)`."""
+        if library_call(self.source, call):
+            return True  # `torch.save(state, path)`, whatever the script's own `save` does
         if self.class_around(function) is None and self._is_method(call, function.name):
             return True
         alike = self.functions.get(function.name, [])

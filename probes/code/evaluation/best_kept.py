@@ -13,6 +13,7 @@ from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok, outer_loop
 from ..shared.sides import side, words
+from .file_places import places
 
 _INFINITE = re.compile(
     r"^(?P<minus>-?)(?:float\(['\"](?P<sign>[-+]?)inf(?:inity)?['\"]\)|(?:math|np|numpy|torch)\.(?:inf|Inf))$"
@@ -260,11 +261,10 @@ def _read_for_best(source: Script, such: Callable[[str], bool]) -> tuple[ast.Cal
     """A checkpoint of such a path that is read after training, where the best one is only written."""
     if source.loose:
         return None
-    mine = flow(source)
-    written = [(c, _texts(mine, c)) for c in source.named(*_WRITES)]
+    written = [(c, _texts(source, c)) for c in source.named(*_WRITES)]
     best = {t for _, texts in written for t in texts if "best" in t.lower()}
     other = {t for _, texts in written for t in texts if "best" not in t.lower()}
-    read = [(c, _texts(mine, c)) for c in source.named(*_READS) if source.owner(c) not in _OF_DATA]
+    read = [(c, _texts(source, c)) for c in source.named(*_READS) if source.owner(c) not in _OF_DATA]
     if not best or any("best" in t.lower() for _, texts in read for t in texts):
         return None
     # of several trainings (a teacher's, a student's) that which keeps its best
@@ -287,7 +287,7 @@ def best_read_in_vain(source: Script) -> Finding | None:
         dropped = (
             isinstance(statement, ast.Expr) and statement.value is call and source.owner(call) == "torch"
         )
-        if dropped and any("best" in t.lower() for t in _texts(flow(source), call)):
+        if dropped and any("best" in t.lower() for t in _texts(source, call)):
             if _comes_after(source, call, loop):
                 return at(source, call, "the best weights are read, and the model never gets them")
         if (
@@ -297,7 +297,7 @@ def best_read_in_vain(source: Script) -> Finding | None:
         ):
             continue
         target = statement.targets[0]
-        texts = _texts(flow(source), call)
+        texts = _texts(source, call)
         if not isinstance(target, ast.Name) or not (
             any("best" in t.lower() for t in texts) or texts & _kept_by_choice(source)
         ):
@@ -325,9 +325,9 @@ def _kept_by_choice(source: Script) -> set[str]:
     }
 
 
-def _texts(mine: Flow, call: ast.Call) -> set[str]:
+def _texts(source: Script, call: ast.Call) -> set[str]:
     """The texts that a call is given for a place or a tag, also by way of a name."""
-    ways = [v for a in all_arguments(call) for v in (a, *mine.values(a, 3))]
+    ways = [v for a in places(source, call) for v in (a, *flow(source).values(a, 3))]
     return {n.value for w in ways for n in of(w, ast.Constant) if isinstance(n.value, str) and n.value}
 
 

@@ -88,19 +88,18 @@ def _scores_inline(source: Script, loop: ast.For) -> bool:
 
 def put_together(source: Script, functions: list[Function]) -> bool:
     """What these functions count is put together over processes: in them, or of what they give back."""
-    own = flow(source).functions
     mine: set[ast.AST] = set()
     for function in functions:
         mine |= turn_of(source, function)
     names = {f.name for f in functions}
     for call in source.calls:
-        if last_name(call.func) in own or not PUT_TOGETHER.search(unparse(call.func)):
+        if flow(source).called(call) or not PUT_TOGETHER.search(unparse(call.func)):
             continue
         if call in mine:
             return True
         around = source.function_around(call)
         trains = around is not None and any(b in set(of(around, ast.Call)) for b in source.backwards)
-        if around is not None and not trains and not source.named(around.name):
+        if around is not None and not trains and not flow(source).calls_of(around):
             continue  # a helper that nothing calls
         if not trains or not call.args:
             return True  # a helper, or a meter of its own

@@ -6,7 +6,7 @@ import ast
 import re
 
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, keyword, last_name
+from ...readers.script import all_arguments, last_name
 from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
@@ -14,6 +14,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at
 from ..shared.nodes import assigned
 from .choices import choices
+from .file_places import places
 
 
 def best_file_each_round(source: Script) -> Finding | None:
@@ -51,13 +52,6 @@ def _asks_process(test: ast.expr) -> bool:
 
 
 _OF_PROCESS = re.compile(r"(?i)rank|main_process|is_main|master|is_global_zero|accelerator\.|world")
-
-
-def _paths(source: Script, call: ast.Call) -> list[ast.expr]:
-    """What a writing call may have for its path: not the dict that it writes, nor the first of two."""
-    given = [keyword(call, "f"), *call.args[1:]] if len(call.args) > 1 else list(all_arguments(call))
-    held = [(g, [g, *flow(source).values(g, 3)]) for g in given if g is not None]
-    return [g for g, ways in held if not any(isinstance(w, ast.Dict) for w in ways)]
 
 
 _BEST_PATH = re.compile(
@@ -99,7 +93,7 @@ def file_each_round(source: Script) -> Finding | None:
 
 
 def _named_best(source: Script, call: ast.Call) -> bool:
-    for value in _paths(source, call):
+    for value in places(source, call):
         if isinstance(value, (ast.Name, ast.Attribute)) and re.search(
             r"(?i)(?:^|_)best(?:_(?:path|file|name|ckpt|checkpoint|model_path))?$", last_name(value)
         ):

@@ -175,7 +175,7 @@ def _refitted(source: Script) -> Finding | None:
             r"(?i)scal|normaliz|standard|pipeline|preproc|feature|imput|pca|transformer\(", telling(names)
         ):
             continue
-        learns = side(unparse(call.args[0]))
+        learns = side(unparse(_whole(call.args[0])))
         seen = seen or call
         if isinstance(call.args[0], ast.Name) and _ANSWERS.search(call.args[0].id):
             continue
@@ -187,6 +187,12 @@ def _refitted(source: Script) -> Finding | None:
     if own is not None:
         return at(source, own, "each set is scaled by its own statistics, not by those of training")
     return ok(source, seen, "scaling is learned from the training data") if seen is not None else None
+
+
+def _whole(rows: ast.expr) -> ast.expr:
+    """What rows are cut from: `x[:n_val]` may be all rows before the held-out ones."""
+    cuts = [n for n in of(rows, ast.Subscript) if isinstance(n.slice, ast.Slice)]
+    return cuts[-1].value if cuts else rows
 
 
 def _own_statistics(source: Script) -> ast.AST | None:

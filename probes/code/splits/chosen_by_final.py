@@ -48,6 +48,13 @@ def chosen_by_final_part(source: Script) -> Finding | None:
 
 def _same(each: ast.Call, final: ast.Call) -> Iterator[ast.expr]:
     mine = {unparse(a) for a in final.args}
+    for one, other in zip(each.args, final.args, strict=False):
+        # `score(net, parts["val"], scale)` and `score(net, parts["test"], scale)`: the part is another
+        if {frozenset(words(unparse(a))) & (_LAST | _CHOOSES | _LEARNS) for a in (one, other)} != {
+            frozenset()
+        }:
+            if unparse(one) != unparse(other):
+                return
     for one in each.args:
         if isinstance(one, (ast.Name, ast.Attribute)) and unparse(one) in mine:
             yield one
@@ -114,7 +121,7 @@ def _alike(source: Script, one: ast.expr, other: ast.expr) -> bool:
     if isinstance(one, ast.Subscript) and isinstance(other, ast.Subscript):
         return unparse(one.value) == unparse(other.value)
     if isinstance(one, ast.Call) and isinstance(other, ast.Call):
-        same = unparse(one.func) == unparse(other.func)
+        same = unparse(one.func) == unparse(other.func) and bool(one.args or one.keywords)
         return same and not _FIGURE.match(last_name(one.func))
     return False
 

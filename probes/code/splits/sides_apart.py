@@ -6,6 +6,7 @@ import ast
 import re
 
 from ...readers._secrets import redact
+from ...readers._tree import unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, present
 from ...scripts.flow import flow
@@ -84,8 +85,38 @@ def numbered_apart(source: Script, labels: bool) -> Finding | None:
     for one in differences(source):
         classes = (one.label or _of_column(source, one)) and not _of_words(source, one)
         if one.kind == "numbering" and classes == labels and _looks_up(source, one):
-            return _finding(source, one)
+            return None if labels and _told_apart_alone(source) else _finding(source, one)
     return None
+
+
+_CLASS_LOSS = re.compile(r"(?i)cross_?entropy|nll|bce|withlogits|hinge|arcface|cosface|proxy|center")
+
+
+def _told_apart_alone(source: Script) -> bool:
+    """Numbers of classes only tell which rows are alike, `y[:, None] == y[None, :]`: no output stands for one."""
+    if any(_CLASS_LOSS.search(kind) for _, kind in source.losses):
+        return False
+    return any(
+        isinstance(n.ops[0], ast.Eq) and _pairwise(n.left, n.comparators[0]) for n in source.of(ast.Compare)
+    ) or any(_pairwise(*c.args) for c in source.named("eq", "equal") if len(c.args) == 2)
+
+
+def _pairwise(one: ast.expr, other: ast.expr) -> bool:
+    """The same tensor on both sides, along two axes."""
+    return (
+        bool(tensors := _first_names(one))
+        and tensors == _first_names(other)
+        and unparse(one) != unparse(other)
+    )
+
+
+def _first_names(node: ast.expr) -> str:
+    while isinstance(node, (ast.Subscript, ast.Call, ast.Attribute)):
+        if isinstance(node, ast.Call):
+            node = node.args[0] if not isinstance(node.func, ast.Attribute) and node.args else node.func
+        else:
+            node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 # how scripts write that something gets its number
