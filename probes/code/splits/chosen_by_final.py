@@ -50,11 +50,9 @@ def _same(each: ast.Call, final: ast.Call) -> Iterator[ast.expr]:
     mine = {unparse(a) for a in final.args}
     for one, other in zip(each.args, final.args, strict=False):
         # `score(net, parts["val"], scale)` and `score(net, parts["test"], scale)`: the part is another
-        if {frozenset(words(unparse(a))) & (_LAST | _CHOOSES | _LEARNS) for a in (one, other)} != {
-            frozenset()
-        }:
-            if unparse(one) != unparse(other):
-                return
+        named = {*words(unparse(one)), *words(unparse(other))}
+        if named & (_LAST | _CHOOSES | _LEARNS) and unparse(one) != unparse(other):
+            return
     for one in each.args:
         if isinstance(one, (ast.Name, ast.Attribute)) and unparse(one) in mine:
             yield one

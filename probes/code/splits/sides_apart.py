@@ -93,7 +93,7 @@ _CLASS_LOSS = re.compile(r"(?i)cross_?entropy|nll|bce|withlogits|hinge|arcface|c
 
 
 def _told_apart_alone(source: Script) -> bool:
-    """Numbers of classes only tell which rows are alike, `y[:, None] == y[None, :]`: no output stands for one."""
+    """Numbers of classes only tell which rows are alike: `y[:, None] == y[None, :]`."""
     if any(_CLASS_LOSS.search(kind) for _, kind in source.losses):
         return False
     return any(

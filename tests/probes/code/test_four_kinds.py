@@ -33,7 +33,8 @@ def evaluate(net, loader, fy):
         seen += y.numel()
     return {{"mae": total / seen}}
 def save(path, net, opt, epoch, best, bad):
-    torch.save({{"net": net.state_dict(), "opt": opt.state_dict(), "epoch": epoch, "best": best, "bad": bad}}, path)
+    state = {{"net": net.state_dict(), "opt": opt.state_dict(), "epoch": epoch, "best": best, "bad": bad}}
+    torch.save(state, path)
 def run(c, df):
     parts, fy = make_data(df)
     net = nn.Linear(5, 1)
