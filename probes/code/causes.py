@@ -428,6 +428,8 @@ _PULLS = (
     *("duel-alike", "duel-one-kind", "penalty-turned", "mixed-wrongly"),
     *("divergence-turned", "noise-target"),
     *("future-unmasked", "future-of-same", "actor-turned", "greater-of-two"),
+    *("preference-turned", "preference-same", "preference-crossed", "preference-chances"),
+    *("term-of-data", "term-of-itself", "term-without-end", "tokens-unshifted"),
 )
 
 

@@ -476,6 +476,14 @@ _PERHAPS = re.compile(
 )
 
 
+_OPTIMIZERS = re.compile(r"(?<!def )\b(?:Adam|AdamW|RMSprop|SGD)\(")
+
+
+def _pictures_of_pictures(script: str) -> bool:
+    """A network that makes pictures of pictures against another one: each has an optimizer of its own."""
+    return "ConvTranspose2d(" in script and len(_OPTIMIZERS.findall(script)) > 1
+
+
 def _norm_of_scripts(scripts: Iterable[str]) -> str | None:
     """What normalises in the scripts' own model: "batchnorm", "none", or None where that is not seen."""
     texts = list(scripts)
@@ -519,6 +527,8 @@ def batch_norm_small_batch(view: View, limit: float) -> Finding:
         return unknown(
             "batch normalisation of vectors refuses one sample: batches are made elsewhere", **rest
         )
+    if size == 1 and any(map(_pictures_of_pictures, run.scripts.values())):
+        return unknown("networks from picture to picture are published with batches of one picture", **rest)
     if norm == "batchnorm" and any(_OTHER_NORMS.search(s) for s in run.scripts.values()):
         return unknown("the scripts hold models of other normalisation too; which trains is not seen", **rest)
     if norm == "batchnorm" or (norm is None and _BATCH_NORM_MODELS.match(str(value_of(run, "model") or ""))):

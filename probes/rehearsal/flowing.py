@@ -97,18 +97,22 @@ class Flowing(Statements):
             made.how = Way(name or "unknown", tuple(held), named)
             return made
         key = name or getattr(callee, "key", "")
-        return marks.unknown(
-            self.machine, key, [callee, *given] if isinstance(callee, Unknown) else given, named
-        )
+        held = [callee, *given] if isinstance(callee, Unknown) else given
+        fresh = marks.unknown(self.machine, key, held, named)
+        fresh.source = Way(key, tuple(held), named)
+        return fresh
 
     def unknown_of(self, key: str, parts: list[Any]) -> Unknown:
         """What is not known, made of these parts: another one where they are others."""
-        return marks.unknown(self.machine, key, parts)
+        fresh = marks.unknown(self.machine, key, parts)
+        fresh.source = Way("part", tuple(parts))
+        return fresh
 
     def told_apart(self, held: Any, name: str, parts: list[Any]) -> Any:
         """What a call gave; where it is not known, told from what the same call gives of other parts."""
         if isinstance(held, Unknown) and not held.mark and not any(p is held for p in parts):
             held.mark = marks.unknown(self.machine, name, parts).mark
+            held.source = held.source or Way(name, tuple(parts))
         return held
 
     def escape(self, values: list[Any], depth: int = 3) -> None:

@@ -371,7 +371,7 @@ class Machine(Objects):
             return owner[key]
         if isinstance(owner, Partly):
             return self.item(owner.rest, key, node)
-        return Unknown(f"[{key}]")
+        return Unknown(f"[{key}]", source=Way("part", (Unknown("entries"), key)))
 
     def set_item(self, owner: Any, index: Any, value: Any, node: ast.AST) -> None:
         """Give a part of a value a value."""

@@ -34,13 +34,15 @@ def _odd(parts: tuple[Any, ...]) -> int:
 class Unknown:
     """What is not known: a file, a setting, what an unknown function gave. `key`: where it comes from.
 
-    `net`: the network that it turned out to be when its parameters were asked for.
+    `net`: the network that it turned out to be when its parameters were asked for. `source`: the part, or the
+    call of what is not known, that it is.
     """
 
     key: str = ""
     mark: int = 0  # how it was made (see `marks`), where its key does not say so
     net: Any = None
     how: Way | None = field(default=None, repr=False)
+    source: Way | None = field(default=None, repr=False)
 
 
 class Partly(dict[Any, Any]):

@@ -18,7 +18,7 @@ from ..model.pretrained import saved_here, unused
 from ..resume.asked_and_left import best_against_its_sense
 from ..resume.taken_up import overwritten_before_scored
 from ..shared.checks import at, first, ok, scripts
-from ..shared.nodes import is_negative
+from ..shared.nodes import bare, is_negative
 from ..shared.sides import either, literal, words
 from ..tensorflow.slips import watched_metric_unknown
 from ..trainers.configured import best_in_configuration
@@ -101,7 +101,7 @@ def _comparisons(source: Script) -> Iterator[tuple[ast.If, ast.Compare, ast.expr
             if len(test.ops) != 1 or type(test.ops[0]) not in _TURNS:
                 continue
             up = _TURNS[type(test.ops[0])]
-            left, right = test.left, test.comparators[0]
+            left, right = bare(test.left), bare(test.comparators[0])
             if (parted := _difference(left)) is not None:
                 left, right = parted  # `score - best > delta`
             elif (parted := _difference(right)) is not None and isinstance(left, ast.Constant):
@@ -189,10 +189,12 @@ def _comparison_reversed(source: Script) -> Finding | None:
             higher = better_when_higher(unparse(best))
         if higher is None:
             higher = _of_its_function(source, new)
+        if higher is None:
+            higher = _of_its_place(source, new)
         if _NO_WAY.search(unparse(new)) and _is_parameter(source, new):
             handed = _of_callers(source, new)
             higher = handed.pop() if len(handed) == 1 else None
-        if _SCORED.search(unparse(new)) and (told := _END.search(unparse(best))) is not None:
+        if _SCORED.search(unparse(new)) and (told := _END.search(unparse(best).split(" ")[0])) is not None:
             higher = told[1] in ("max", "highest")  # `score <= min_score`: which way is said by the other
         if higher is None and not up and nothing_below(source, test, new, best):
             why = f"`{unparse(best)}` begins at 0, and `{unparse(new)}` is kept only where it is below"
@@ -239,6 +241,19 @@ def _of_its_function(source: Script, new: ast.expr) -> bool | None:
         or re.search(r"(?i)acc(?:uracy)?(?:_|$)|f1|iou|kappa|(?:^|_)auc|ndcg|dice|bleu|psnr", name)
         else None
     )
+
+
+def _of_its_place(source: Script, new: ast.expr) -> bool | None:
+    """Which way a figure gets better by what a function of several calls it: `r, n = ranks(model)`."""
+    given = flow(source).given(new)
+    if given is None or len(given.places) != 1 or not isinstance(given.value, ast.Call):
+        return None
+    ends = [e for f in flow(source).called(given.value) for e in returns(f)]
+    if not ends or not all(isinstance(e, ast.Tuple) and len(e.elts) > given.places[0] for e in ends):
+        return None
+    names = [unparse(e.elts[given.places[0]]) for e in ends if isinstance(e, ast.Tuple)]
+    told = {better_when_higher(re.sub(r"(?<=\w)s\b", "", n)) for n in names}
+    return told.pop() if len(told) == 1 else None
 
 
 _LIBRARY_SCORE = re.compile(
@@ -368,7 +383,9 @@ def _assignments(source: Script, name: str) -> list[ast.expr]:
 
 
 def _is_start(value: ast.expr) -> bool:
-    """`best = 0.0`, `float("inf")`, `-np.inf`, or what a checkpoint holds."""
+    """`best = 0.0`, `float("inf")`, `-np.inf`, `tf.Variable(0.0)`, or what a checkpoint holds."""
+    if isinstance(value, ast.Call) and last_name(value.func) in ("Variable", "tensor") and value.args:
+        value = value.args[0]
     text = unparse(value)
     inf = re.fullmatch(
         r"-?(?:float\(['\"]-?inf(?:inity)?['\"]\)|(?:np|math|torch)\.inf|-?\.?\d[\d.e]*|None)", text

@@ -17,12 +17,13 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, runs_in
-from ..shared.nodes import assigned, without_walrus
+from ..shared.nodes import assigned, bare, is_negative, without_walrus
 
 _WAYS: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
 _LIVE_LISTS = ("weights", "variables", "trainable_variables", "trainable_weights")
 _SAVES = re.compile(r"^(?:save|save_weights|save_checkpoint|save_model|save_pretrained|dump|export)$")
 _LOADS = re.compile(r"load|restore|set_weights|assign|copy_|update")
+_GIVES = ("assign", "fill_", "copy_")
 _WEIGHTS = re.compile(
     r"state_dict|get_weights|parameters_dict|\.(?:weights|variables|trainable_\w+|parameters\(\))"
 )
@@ -60,7 +61,7 @@ def _choices(source: Script) -> Iterator[Choice]:
         for test in _tests(source, node):
             if len(test.ops) != 1 or type(test.ops[0]) not in _WAYS:
                 continue
-            up, sides = _WAYS[type(test.ops[0])], (test.left, test.comparators[0])
+            up, sides = _WAYS[type(test.ops[0])], (bare(test.left), bare(test.comparators[0]))
             for new, old, way in ((*sides, up), (sides[1], sides[0], not up)):
                 if isinstance(new, ast.Constant) or isinstance(old, (ast.Constant, ast.Call)):
                     continue
@@ -104,6 +105,9 @@ def _pairs(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
                     for key, one in zip(value.keys, value.values, strict=True):
                         if isinstance(key, ast.Constant):
                             yield f"{unparse(target)}[{key.value!r}]", one
+        for call in of(statement, ast.Call):  # a variable of a graph, a tensor
+            if isinstance(call.func, ast.Attribute) and call.func.attr in _GIVES and len(call.args) == 1:
+                yield unparse(call.func.value), bare(call.args[0])
 
 
 # ------------------------------------------------------------------------------------------ what is kept
@@ -307,7 +311,10 @@ def figure_forgotten(source: Script) -> Finding | None:
 
 
 def figure_out_of_reach(source: Script) -> Finding | None:
-    """The figure to beat starts where none can come: a share above 100, an error below nothing."""
+    """The figure to beat starts where none can come: a share above 100, an error below nothing.
+
+    A start at -1 is one of figures that are never below nothing, which have to rise.
+    """
     for choice in choices(source):
         if not choice.sets or not isinstance(choice.old, (ast.Name, ast.Attribute)):
             continue
@@ -322,16 +329,25 @@ def figure_out_of_reach(source: Script) -> Finding | None:
             return at(
                 source, start, f"`{name}` starts at {unparse(start)}, which no figure beats: nothing is kept"
             )
-        numbers = [v.value for v in starts if isinstance(v, ast.Constant)]
-        if len(numbers) != 1 or len(starts) != 1 or not isinstance(numbers[0], (int, float)):
+        numbers = [n for v in starts if (n := _start(v)) is not None]
+        if len(numbers) != 1 or len(starts) != 1:
             continue
         told = unparse(choice.new)
         share = choice.up and _SHARES.search(told) is not None and numbers[0] >= 100
         error = not choice.up and _ERRORS.search(told) is not None and numbers[0] == 0
+        error = error or (not choice.up and numbers[0] == -1)
         if share or error:
-            why = f"`{name}` starts at {numbers[0]}, which no such figure beats: nothing is kept"
+            why = f"`{name}` starts at {numbers[0]:g}, which no such figure beats: nothing is kept"
             return at(source, starts[0], why)
     return None
+
+
+def _start(value: ast.expr) -> float | None:
+    if is_negative(value):
+        inner = _start(value.operand)
+        return None if inner is None else -inner
+    told = isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
+    return float(value.value) if isinstance(value, ast.Constant) and told else None
 
 
 def _endless(source: Script, choice: Choice, inside: set[ast.AST]) -> ast.expr | None:

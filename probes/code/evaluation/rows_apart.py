@@ -111,9 +111,12 @@ def _held_against_else(source: Script, call: ast.Call, loader: str) -> bool:
 
 
 def weights_of_another_fold(source: Script) -> Finding | None:
-    """`save(net, f"f{fold}.pth")` in a loop over folds that reads `"f0.pth"` for each of them."""
-    for loop in source.of(ast.For):
-        own = names_in(loop.target)
+    """`save(net, f"f{fold}.pth")` in a loop over folds that reads `"f0.pth"` for each of them.
+
+    Also in a function that is given the fold.
+    """
+    for loop in source.of(ast.For, ast.FunctionDef):
+        own = {a.arg for a in loop.args.args} if isinstance(loop, ast.FunctionDef) else names_in(loop.target)
         saved = [
             c
             for c in of(loop, ast.Call)

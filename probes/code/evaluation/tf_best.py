@@ -83,7 +83,9 @@ def _of_last(source: Script, call: ast.Call, best: str, loop: ast.AST) -> str | 
         for c in source.named("save")
         if source.owner(c) == found[1] and loop in source.above(c) and "best" in best.lower()
     ]
-    always = [c for c in saves if not any(isinstance(p, ast.If) for p in source.above(c))]
+    always = [
+        c for c in saves if not any(isinstance(p, ast.If) and _is_better(p.test) for p in source.above(c))
+    ]
     return found[1] if always and not other else None
 
 

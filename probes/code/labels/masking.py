@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name, receiver
 from ...registry import Finding, View, probe
+from ...rehearsal.judges import shows
 from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
@@ -90,6 +91,7 @@ def label_padding_counts(view: View) -> Finding:
         zeros_for_labels,
         mask_of_loss_unread,
         *(mask_made_and_left, lengths_not_kept),
+        shows("mask-apart"),
     )
     return first(view, either(*checks), "no labels are padded")
 

@@ -98,6 +98,7 @@ def gradient_path_cut(view: View) -> Finding:
         penalty_without_slope,
         ratio_cut_off,
         shows("unreached", "reaches-nothing", "duel-cut", "code-not-drawn", "noise-time"),
+        shows("preference-itself"),
     )
     return first(view, checks, "the scripts hold no model or loss")
 

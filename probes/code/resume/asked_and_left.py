@@ -10,6 +10,7 @@ from ...readers.script import keyword, last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
 from ..shared.checks import at
+from ..shared.nodes import assigned
 
 _WORD = re.compile(
     r"(?i)^(?:resume(?:_from|_path|_checkpoint|_from_checkpoint)?|continue_from|restore_from)$"
@@ -55,39 +56,41 @@ def resume_unread(source: Script) -> Finding | None:
 def best_against_its_sense(source: Script) -> Finding | None:
     """`if v > best: save()`, and then `best = min(best, v)`: what is kept is not what is counted as best."""
     for node in source.of(ast.Assign):
-        target, call = node.targets[0], node.value
-        if (
-            not isinstance(call, ast.Call)
-            or not isinstance(call.func, ast.Name)
-            or call.func.id not in ("min", "max")
-        ):
-            continue
-        names = [unparse(a) for a in call.args]
-        if (
-            len(names) != 2
-            or unparse(target) not in names
-            or not isinstance(target, (ast.Name, ast.Attribute))
-        ):
-            continue
-        best = unparse(target)
-        new = next((n for n in names if n != best), best)
-        scope = source.function_around(node) or source.tree
-        for branch in of(scope, ast.If):
-            test = branch.test
-            if not isinstance(test, ast.Compare) or len(test.ops) != 1 or branch in source.above(node):
-                continue
-            pair = unparse(test.left), unparse(test.comparators[0])
-            if set(pair) != {best, new} or not _keeps(branch):
-                continue
-            more = isinstance(test.ops[0], (ast.Gt, ast.GtE)) == (pair[0] == new)
-            if isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Lt, ast.LtE)) and more is (
-                call.func.id == "min"
+        for target, call in assigned(node):
+            if (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Name)
+                and call.func.id in ("min", "max")
+                and isinstance(target, (ast.Name, ast.Attribute))
+                and len(call.args) == 2
+                and unparse(target) in map(unparse, call.args)
+                and (test := _other_way(source, node, target, call)) is not None
             ):
-                return at(
-                    source,
-                    test,
-                    f"`{best}` is the {call.func.id}imum, and this keeps what lies on the other side",
-                )
+                told = f"`{unparse(target)}` is the {call.func.id}imum, and this keeps the other side"
+                return at(source, test, told)
+    return None
+
+
+def _other_way(source: Script, node: ast.Assign, target: ast.expr, call: ast.Call) -> ast.Compare | None:
+    """The test of a choice that keeps what lies on the other side of the least or the largest figure."""
+    best = unparse(target)
+    new = next((n for a in call.args if (n := unparse(a)) != best), best)
+    scope = source.function_around(node) or source.tree
+    for branch in of(scope, ast.If):
+        test = branch.test
+        if isinstance(test, ast.Name):  # better, best = score > best, max(best, score)
+            at_once = [v for t, v in assigned(node) if unparse(t) == test.id]
+            test = at_once[0] if at_once else test
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or branch in source.above(node):
+            continue
+        pair = unparse(test.left), unparse(test.comparators[0])
+        if set(pair) != {best, new} or not _keeps(branch):
+            continue
+        more = isinstance(test.ops[0], (ast.Gt, ast.GtE)) == (pair[0] == new)
+        if isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Lt, ast.LtE)) and more is (
+            isinstance(call.func, ast.Name) and call.func.id == "min"
+        ):
+            return test
     return None
 
 

@@ -189,6 +189,21 @@ def flat(targets: Sequence[ast.expr]) -> Iterator[ast.expr]:
             yield target
 
 
+_BARE = ("numpy", "item", "read_value")
+
+
+def bare(node: ast.expr) -> ast.expr:
+    """What holds a figure: `best` of `float(best)`, `best.numpy()` and `best.item()`."""
+    while isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id in ("float", "int") and len(node.args) == 1:
+            node = node.args[0]
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in _BARE and not node.args:
+            node = node.func.value
+        else:
+            break
+    return node
+
+
 def factors(node: ast.expr) -> list[ast.expr]:
     """What is multiplied, itself where nothing is."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):

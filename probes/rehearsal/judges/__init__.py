@@ -21,6 +21,8 @@ from . import (
     noisings,
     orders,
     pairs,
+    places,
+    preferences,
     rates,
     recipes,
     rows,
@@ -28,6 +30,7 @@ from . import (
     shapes,
     spreads,
     steps,
+    terms,
     units,
     worked,
 )
@@ -46,6 +49,7 @@ _JUDGES = (
     modes.scored_in_training,
     modes.trained_in_evaluation,
     orders.folder_by_folder,
+    places.tokens_apart,
     recipes.linear_only,
     recipes.moved_apart,
     rates.risen_again,
@@ -71,6 +75,9 @@ _JUDGES = (
     steps.undivided,
     steps.unreached,
     steps.used_twice,
+    terms.held_against_itself,
+    terms.of_no_answer,
+    terms.without_end,
     units.augmented_while_scored,
     units.held_out_changed,
     units.scaled_on_one_side,
@@ -109,6 +116,10 @@ _OF_METHODS = (
     pairs.one_view_alone,
     pairs.same_way_twice,
     pairs.scaled_on_one_side,
+    preferences.chances_for_logs,
+    preferences.held_to_itself,
+    preferences.same_twice,
+    preferences.turned,
 )
 
 

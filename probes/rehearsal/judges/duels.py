@@ -8,6 +8,7 @@ entropies, hinges, squares and plain differences are one thing.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -25,7 +26,10 @@ _ROUNDS = 4  # of one place, whose losses are looked at: the later ones are made
 
 @dataclass(eq=False)
 class Score:
-    """A critic's score in a loss. `maker`: the network that made what it is a score of; None of real ones."""
+    """A critic's score in a loss. `maker`: the network that made what it is a score of; None of real ones.
+
+    `slope` is no number where its sign hangs on what is not known: labels that are smoothed by a setting.
+    """
 
     leaf: Leaf
     critic: Net
@@ -141,7 +145,7 @@ def scores_of(machine: Machine, event: Backward) -> tuple[Score, ...] | None:
         unsure = [k for k, x in list(meaning.leaves.items()) if k != key and table.asked(x.value) is None]
         ends = [meaning.slope(key, dict.fromkeys(unsure, v)) for v in (0.05, 0.95)]
         if any(e * slope <= 0 for e in ends):
-            return None  # it hangs on what is not known: labels that are smoothed by a setting
+            slope = math.nan
         makers = table.makers(leaf.value, critic)
         if len(makers) > 1:
             return None
@@ -184,6 +188,8 @@ def duels(machine: Machine) -> tuple[Duel, ...]:
     found = []
     for critic, maker in pairs.values():
         if maker is None or (id(maker), id(critic)) in pairs:
+            continue
+        if any(math.isnan(s.slope) for ss in scores.values() for s in ss if s.critic is critic):
             continue
         duel = Duel(critic, maker)
         for event in steps:
@@ -235,7 +241,7 @@ def one_kind_only(machine: Machine) -> Iterator[Verdict]:
     for event in {e.node: e for e in machine.journal.of(Backward)}.values():
         scores = scores_of(machine, event)
         mine = [s for s in scores or () if len([t for t in scores or () if t.critic is s.critic]) == 2]
-        if len(mine) != 2 or len(scores or ()) != 2 or mine[0].slope * mine[1].slope >= 0:
+        if len(mine) != 2 or len(scores or ()) != 2 or not mine[0].slope * mine[1].slope < 0:
             continue
         first, second = (_input(table, s.leaf.value) for s in mine)
         if first is not None and first == second and len(table.nets) > 1:
@@ -275,16 +281,16 @@ def maker_cut_off(machine: Machine) -> Iterator[Verdict]:
         pulls = [e for e in losses if _only_made(machine, e, maker)]
         mine = _serials(maker)
         own = [o for o in machine.optimizers if o.weights and {w.serial for w in o.weights} <= mine]
-        scored = [s for e in pulls for s in scores_of(machine, e) or ()]
+        scored = [s for e in pulls for s in _of_others(scores_of(machine, e), maker)]
         if not pulls or any(s.leaf.value.deps & mine for s in scored):
             continue
-        critics = {id(s.critic) for e in pulls for s in scores_of(machine, e) or ()}
+        critics = {id(s.critic) for s in scored}
         others = [s for e in losses for s in scores_of(machine, e) or () if s.maker is None]
         if not any(id(s.critic) in critics for s in others):
             continue  # nothing real is scored: these are no duel
         if any(e.optimizer in own for e in steps):
             why = (
-                "no loss reaches the network that makes samples: they are cut off before the critic sees them"
+                "the critic's scores do not reach the network that makes samples: they are cut off before it"
             )
             yield Verdict("duel-cut", pulls[-1].node, why)
             return
@@ -298,9 +304,14 @@ def _by_place(machine: Machine) -> dict[ast.AST, list[Backward]]:
     return found
 
 
+def _of_others(scores: tuple[Score, ...] | None, maker: Net) -> list[Score]:
+    """What others say in a loss; not what a network's own samples are held to."""
+    return [s for s in scores or () if s.critic is not maker]
+
+
 def _only_made(machine: Machine, event: Backward, maker: Net) -> bool:
-    scores = scores_of(machine, event)
-    return bool(scores) and all(s.maker is maker for s in scores or ())
+    scores = _of_others(scores_of(machine, event), maker)
+    return bool(scores) and all(s.maker is maker for s in scores)
 
 
 def stepped_by_the_other(machine: Machine) -> Iterator[Verdict]:
@@ -323,8 +334,9 @@ def stepped_by_the_other(machine: Machine) -> Iterator[Verdict]:
         own = {n for n, c, _ in both if c is critic}
         moved = [(e, _moves(e, critic)) for e in steps if _moves(e, critic)]
         wrong = [(e, used) for e, used in moved if used and not used & own]
+        others = {n: _of_others(ss, maker) for n, ss in scores.items()}
         pulled = {
-            n for n, ss in scores.items() if ss and all(s.critic is critic and s.maker is maker for s in ss)
+            n for n, ss in others.items() if ss and all(s.critic is critic and s.maker is maker for s in ss)
         }
         lost = len(wrong) == len(moved) or not any(_moves(e, maker) for e in steps)
         if wrong and lost and all(used <= pulled for _, used in wrong):

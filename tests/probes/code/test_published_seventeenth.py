@@ -64,6 +64,9 @@ train_engine.state.rows += 1
         ("nn.BatchNorm1d(8)", False),
         ("nn.BatchNorm2d(8)", True),
         ("nn.Conv1d(8, 8, 3), nn.BatchNorm1d(8)", True),
+        # pictures of pictures, against a network that judges them
+        ("nn.BatchNorm2d(8), nn.ConvTranspose2d(8, 3, 4)); second = torch.optim.SGD(net.parameters()", False),
+        ("nn.BatchNorm2d(8), nn.ConvTranspose2d(8, 3, 4)", True),
     ],
 )
 def test_batch_norm_of_vectors_refuses_one_sample(layers: str, told: bool, tmp_path: Path) -> None:

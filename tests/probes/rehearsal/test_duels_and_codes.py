@@ -525,3 +525,73 @@ PENALTY = (
 def test_mixtures_of_a_penalty(mix: str, told: bool) -> None:
     program = duel(PENALTY.format(mix=mix, sign="+"), "g = -D(fake).mean()")
     assert (state("script-loss-wrong", program) == "present") is told
+
+
+CONDITIONAL = """
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+
+
+class Maker(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 64, 3, 1, 1), nn.ReLU(), nn.Conv2d(64, 3, 3, 1, 1), nn.Tanh())
+
+    def forward(self, x):
+        return self.body(x)
+
+
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(6, 64, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(64, 1, 4, 1, 1))
+
+    def forward(self, given, seen):
+        return self.body(torch.cat([given, seen], 1))
+
+
+bce, l1 = nn.BCEWithLogitsLoss(), nn.L1Loss()
+
+
+def says(scores, real):
+    return bce(scores, torch.ones_like(scores) if real else torch.zeros_like(scores))
+
+
+maker, judge = Maker(), Judge()
+opt_m = torch.optim.Adam(maker.parameters(), lr=2e-4, betas=(0.5, 0.999))
+opt_j = torch.optim.Adam(judge.parameters(), lr=2e-4, betas=(0.5, 0.999))
+for epoch in range(100):
+    for sketch, photo in DataLoader(torch.load("pairs.pt"), batch_size=8, shuffle=True):
+        made = maker(sketch)
+        {judge}
+        opt_j.zero_grad()
+        a.backward()
+        opt_j.step()
+        {maker}
+        opt_m.zero_grad()
+        b.backward()
+        opt_m.step()
+"""
+_JUDGED = "a = 0.5 * (says(judge(sketch, photo), True) + says(judge(sketch, made.detach()), False))"
+_MADE = "b = says(judge(sketch, made), True) + 100.0 * l1(made, photo)"
+
+
+def test_a_conditional_duel_with_a_distance_is_right() -> None:
+    text = CONDITIONAL.replace("{judge}", _JUDGED).replace("{maker}", _MADE)
+    for symptom in ("script-loss-wrong", "script-gradient-path-cut", "script-gradients-misplaced"):
+        assert state(symptom, text) != "present"
+
+
+@pytest.mark.parametrize(
+    ("judged", "made", "symptom"),
+    [
+        (_JUDGED.replace("False", "True"), _MADE, "script-loss-wrong"),
+        (_JUDGED, _MADE.replace("True", "False"), "script-loss-wrong"),
+        (_JUDGED, _MADE.replace("sketch, made", "sketch, made.detach()"), "script-gradient-path-cut"),
+        (_JUDGED, _MADE.replace("l1(made, photo)", "l1(sketch, photo)"), "script-loss-wrong"),
+    ],
+)
+def test_conditional_duels_that_are_wrong(judged: str, made: str, symptom: str) -> None:
+    text = CONDITIONAL.replace("{judge}", judged).replace("{maker}", made)
+    assert state(symptom, text) == "present"
