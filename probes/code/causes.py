@@ -83,6 +83,7 @@ from .model.only_one import one_block_of_stack, one_of_list_asked
 from .model.operators import attention_unscaled, output_rectified, reshape_for_transpose, softmax_axis
 from .model.recurrent import last_of_batch
 from .model.registered import layers_in_plain_list, new_head_frozen, trainable_undone
+from .model.rounds_lost import round_begins_anew
 from .model.states import padded_end, state_misread
 from .model.transformers import half_unused, memory_shown, positions_of_samples
 from .model.turned_places import no_rotation, turned_on_one_side
@@ -176,8 +177,9 @@ def wiring_wrong(view: View) -> Finding:
 
 
 def _unheard(view: View) -> Finding:
-    """Of what a network is given, something changes none of its answers."""
-    return first(view, answers_show("orderless", "deaf"), "the scripts ask no network that can be worked out")
+    """Of what a network is given, something changes none of its answers; or of its rounds all but one."""
+    look = either(answers_show("orderless", "deaf"), round_begins_anew)
+    return first(view, look, "the scripts ask no network that can be worked out")
 
 
 @probe()

@@ -18,6 +18,7 @@ from ..shared.roles import base, targets
 from ..shared.sides import either
 from .asked import shuffle_switched_off
 from .orders_kept import pipeline_keeps_order
+from .streams_in_order import stream_in_order
 
 _SHUFFLES = (
     "shuffle",
@@ -40,7 +41,7 @@ def no_shuffling(view: View) -> Finding:
     """
     return first(
         view,
-        either(_no_shuffling, pipeline_keeps_order, shuffle_switched_off),
+        either(_no_shuffling, pipeline_keeps_order, stream_in_order, shuffle_switched_off),
         "the scripts do not show how batches are drawn",
     )
 

@@ -15,6 +15,7 @@ from ...scripts.syntax import Script
 from ..method.written import halves_never_meet
 from ..shared.checks import at, first, ok
 from ..shared.sides import either
+from .again import share_taken_again
 from .written import formula_slipped
 
 RATE_NAME = re.compile(
@@ -29,7 +30,9 @@ def formula_wrong(view: View) -> Finding:
     `(step - warmup) / warmup` passes one after a second warm-up and goes on, and a cosine of it swings. Or
     the cosine goes all the way round, `1 + cos(2 * pi * done)`, and ends at the rate that it began with.
     """
-    looks = either(_formula, _whole_turn, formula_slipped, halves_never_meet, shows("rate-course"))
+    looks = either(
+        _formula, _whole_turn, formula_slipped, share_taken_again, halves_never_meet, shows("rate-course")
+    )
     return first(view, looks, "the scripts write out no schedule with a warm-up")
 
 

@@ -31,6 +31,7 @@ from ..tensorflow.keras_slips import learned_from_whole
 from ..tensorflow.slips import evaluated_by_training_input, held_out_pattern_of_training
 from ..trainers.fastai_learner import split_not_asked
 from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
+from .by_ids import learned_beside_ids, one_cut_twice
 from .chosen_by_final import chosen_by_final_part
 from .columns_by_type import all_columns
 from .cuts_meet import cuts_meet
@@ -130,6 +131,7 @@ def held_out_in_training(view: View) -> Finding:
         *(held_out_rows_joined, rows_copied, rows_doubled, drawn_with_one_seed, part_of_twin),
         *(same_part, loader_of_other_side, sampled_from_other_side, trains_on_held_out_loop),
         *(cuts_meet, both_from_one_end, reads_other_source, fit_crossed, one_part_for_both),
+        one_cut_twice,
         chosen_by_final_part,
         *(cut_from_moving_order, gradients_on_held_out, parts_from_one_end, part_of_trained_set),
         *(evaluated_by_training_input, held_out_pattern_of_training),
@@ -460,7 +462,7 @@ def _fitted_on_all(source: Script) -> Finding | None:
     if (both := fitted_to_both(source)) is not None:
         return both
     figures = of_all_rows(source) or figures_of_all(source) or learned_from_both(source)
-    figures = figures or figures_of_scored(source)
+    figures = figures or figures_of_scored(source) or learned_beside_ids(source)
     if figures is not None and not _numbers_words(source, figures):
         return at(source, figures, "these figures are of all samples, those held out among them")
     if (late := learned_after_split(source, _learns) or learned_from_whole(source)) is not None:

@@ -30,6 +30,8 @@ def same_source(source: Script) -> Finding | None:
     seen: ast.AST | None = None
     if (one := _one_place_for_each(source)) is not None:
         return at(source, one, "every part is read from the place of the training data")
+    if (wide := _matches_training(source)) is not None:
+        return at(source, wide, "the pattern of the held-out files matches those of training, too")
     for held in given(source):
         if (taught := _whole_training_part(source, held)) is not None:
             return at(source, taught, "what is held out is asked for as the part for training")
@@ -89,6 +91,27 @@ def _one_place_for_each(source: Script) -> ast.expr | None:
         goes_by = [over.target.id in names_in(a) for a in (place, *rest)]
         if True in texts and False not in texts and not goes_by[0] and _DATA.search(last_name(made.func)):
             return place
+    return None
+
+
+_LISTS = ("glob", "iglob", "rglob", "list_files")
+
+
+def _matches_training(source: Script) -> ast.Call | None:
+    """`val_files = glob("tiles/*/*.png")` beside `glob("tiles/train/*.png")`, and nothing takes any out."""
+    patterns = {c: t[0] for c in source.named(*_LISTS) if len(t := list(map(str, texts_in(c)))) == 1}
+    taught = [p.split("/") for p in patterns.values() if side(p) is True]
+    for held in given(source):
+        calls = [c for c in of(held.value, ast.Call) if c in patterns]
+        others = [c for c in of(held.value, ast.Call) if last_name(c.func) not in (*_LISTS, "sorted", "list")]
+        if held.learns or len(calls) != 1 or others or of(held.value, ast.comprehension, ast.BinOp):
+            continue
+        if _cut_later(source, held):
+            continue
+        mine = patterns[calls[0]].split("/")
+        for other in taught if side(patterns[calls[0]]) is None and "*" in mine else ():
+            if len(other) == len(mine) and all(o == m or m == "*" for o, m in zip(other, mine, strict=True)):
+                return calls[0]
     return None
 
 
@@ -222,7 +245,11 @@ def _cut_later(source: Script, held: Given) -> bool:
             made = " ".join(map(unparse, flow(source).values(sampler, 3)))
             if re.search(r"Subset|idx|indices", made):
                 return True
-    taken = [unparse(n.value) for n in source.of(ast.Subscript)]
+    taken = [
+        unparse(n.value)
+        for n in source.of(ast.Subscript)
+        if not isinstance(n.slice, ast.Constant) or side(str(n.slice.value)) is not None  # `rows["text"]`
+    ]
     return any(t.split(".")[-1] == held.name for t in taken)
 
 

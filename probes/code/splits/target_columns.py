@@ -48,7 +48,8 @@ def target_among_inputs(source: Script) -> Finding | None:
         reads = [
             s for s in source.of(ast.Subscript) if unparse(s.slice) == name and isinstance(s.ctx, ast.Load)
         ]
-        if not any(_is_input(source, s, name) for s in reads) and not _transformed(source, name):
+        told = any(_is_input(source, s, name) or _scaled_whole(source, s) for s in reads)
+        if not told and not _transformed(source, name):
             continue
         seen = seen or node
         held = [c for c in _names(node.value) if c in wanted]
@@ -129,6 +130,33 @@ def _is_input(source: Script, read: ast.Subscript, name: str) -> bool:
         ):
             return False
     return _INPUT.search(name) is not None
+
+
+def _scaled_whole(source: Script, read: ast.Subscript) -> bool:
+    """`x[k] = scaler.transform(rows[columns].fillna(0))`, of which no columns are taken apart later."""
+    node: ast.AST = read
+    for parent in source.above(read):
+        if isinstance(parent, ast.Call) and node in parent.args:
+            if last_name(parent.func) not in ("transform", "fit_transform"):
+                return False
+            node = parent
+            break
+        if not isinstance(parent, (ast.Call, ast.Attribute)):
+            return False
+        node = parent
+    statement = source.statement(read)
+    if not isinstance(statement, ast.Assign) or statement.value is not node:
+        return False
+    held = statement.targets[0]
+    while isinstance(held, ast.Subscript):
+        held = held.value
+    if not isinstance(held, ast.Name) or unparse(statement.targets[0]) == unparse(read):
+        return False
+    scope = source.function_around(read) or source.tree
+    apart = [
+        s for s in of(scope, ast.Subscript) if isinstance(s.ctx, ast.Load) and unparse(s.value) == held.id
+    ]
+    return held.id not in unparse(read) and not apart
 
 
 def _transformed(source: Script, name: str) -> bool:

@@ -65,6 +65,7 @@ _JUDGES = (
     rows.statistics_of_scored,
     rows.target_among_inputs,
     schedules.made_for_other_moves,
+    schedules.nought_at_first,
     schedules.plateau_the_wrong_way,
     shapes.columns_meet_rows,
     steps.divided_for_nothing,

@@ -185,6 +185,17 @@ def _ends(rate: Rate, moves: float, factor: float) -> bool:
     return factor < 1 or course[-1] > _FLAT * (peak - floor)
 
 
+def nought_at_first(machine: Machine) -> Iterator[Verdict]:
+    """The factor of a rate is nought for move after move at the beginning: nothing is learnt until later."""
+    for schedule in dict.fromkeys(e.schedule for e in machine.journal.of(Scheduled)):
+        rate = _rate(machine, schedule)
+        worked = _worked(rate, [0, 1, 2, 3, 4, 8, 20, 60, 150, 1000, 20000]) if rate is not None else None
+        if worked is not None and not any(worked[:5]) and max(worked) > 0:
+            why = "the rate of this schedule is nought at the beginning, move after move: nothing is learnt"
+            yield Verdict("rate-course", schedule.node, why)
+            return
+
+
 def _still_rises(rate: Rate, moves: float) -> bool:
     worked = _worked(rate, [moves * m / 8 for m in range(8)] + [moves * m for m in (4, 16, 64, 250)])
     if worked is None or moves < 4:
