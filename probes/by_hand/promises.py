@@ -53,7 +53,7 @@ _WORDS = (
     ("dice", r"dice(?:_(?:score|coef|coeff|coefficient))?s?"),
     ("accuracy", r"acc|accuracy|accuracies"),
     ("wer", r"wer|cer|(?:word|char|character)_error_rate"),
-    ("edits", r"levenshtein(?:_distance)?|edit_?distance"),
+    ("edits", r"levenshtein(?:_distance)?|edit_?dist(?:ance)?|edits|lev(?:_?dist)?"),
 )
 _BEFORE = (
     r"(?:_*(?:compute|calc|calculate|get|my|mean|binary|masked|batch|macro|micro|eval|evaluate|val|np|pixel"

@@ -26,6 +26,7 @@ from .values import (
     Maybe,
     Partly,
     Routine,
+    RowCount,
     Scope,
     Tensor,
     TooLong,
@@ -298,6 +299,8 @@ class Expressions:
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             small = is_small(type(op), _number(left), _number(right))
             return self.combined(name, [left, right], function if small else None)
+        if isinstance(left, RowCount) and isinstance(op, ast.FloorDiv) and type(right) is int:
+            return max(left // right, 1) if right > 0 else Unknown("count")
         if isinstance(left, PLAIN) and isinstance(right, PLAIN):
             if isinstance(op, ast.Pow) and isinstance(right, (int, float)) and abs(right) > 64:
                 return Unknown("power")

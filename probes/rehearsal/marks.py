@@ -205,6 +205,29 @@ def modes_told(net: Net, named: Named) -> list[tuple[str, bool]]:
     return []
 
 
+# where PyTorch's layers with dropout of their own are told its share, and what it is where they are not
+_DROPS = {
+    "LSTM": (5, 0.0), "GRU": (5, 0.0), "RNN": (6, 0.0), "MultiheadAttention": (2, 0.0),
+    "TransformerEncoderLayer": (3, 0.1), "TransformerDecoderLayer": (3, 0.1), "Transformer": (5, 0.1),
+}  # fmt: skip
+
+
+def drops_within(net: Net) -> bool:
+    """Whether a layer of PyTorch drops by itself while it trains; recurrent ones do between their layers."""
+    if net.layer in ("TransformerEncoder", "TransformerDecoder"):
+        inner = net.given[0] if net.given else net.named.get("encoder_layer", net.named.get("decoder_layer"))
+        return isinstance(inner, Net) and drops_within(inner)
+    if net.layer not in _DROPS:
+        return False
+    place, usual = _DROPS[net.layer]
+    share = net.named.get("dropout", net.given[place] if len(net.given) > place else usual)
+    if net.layer in ("LSTM", "GRU", "RNN"):
+        layers = net.named.get("num_layers", net.given[2] if len(net.given) > 2 else 1)
+        if not isinstance(layers, int) or layers < 2:
+            return False
+    return isinstance(share, float) and share > 0
+
+
 def layer(machine: Machine, net: Net, given: list[Any], named: Named, *, modal: bool) -> int:
     """The mark of what a layer of a library gives; Keras asks for the mode at each call."""
     modal = modal and net.home != "keras"

@@ -446,6 +446,10 @@ class Scaler:
     node: ast.AST
 
 
+class RowCount(int):
+    """How many rows were made for a table. A program has more of them: its `n // 512` is not zero."""
+
+
 @dataclass(eq=False)
 class Data:
     """Samples that are taken by a place: a data set, a part of one, arrays side by side.

@@ -15,6 +15,7 @@ from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ...scripts.untaped import maybe_untaped_block, untaped_function
 from ..shared.checks import at
+from ..shared.factors import without_floor
 from ..shared.nodes import is_false, whole_number
 from ..shared.sides import literal
 from .compared import same_on_both_sides
@@ -220,12 +221,16 @@ def rows_over_batches(source: Script) -> Finding | None:
             n.target.id
             for one in inner
             for n in of(one, ast.AugAssign)
-            if _adds_one(n) and isinstance(n.target, ast.Name) and _HITS.search(n.target.id)
+            if isinstance(n.target, ast.Name)
+            if (_adds_one(n) and _HITS.search(n.target.id)) or _adds_answer(n)
         }
         scope = source.function_around(loop) or source.tree
         for division in of(scope, ast.BinOp):
             if isinstance(division.op, ast.Div) and unparse(division.left) in hits:
-                if (node := counted.get(unparse(division.right))) is not None:
+                node: ast.AST | None = counted.get(unparse(division.right))
+                if node is None and unparse(without_floor(division.right)) == f"len({unparse(loop.iter)})":
+                    node = division
+                if node is not None:
                     return at(source, node, "hits are counted in rows, what they are divided by in batches")
     return None
 
@@ -235,6 +240,14 @@ def _goes_over_batches(loop: ast.For) -> bool:
     if isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range":
         return len(loop.iter.args) == 3
     return re.search(r"(?i)loader|(?:^|_)dl$|batches", unparse(loop.iter)) is not None
+
+
+def _adds_answer(node: ast.AugAssign) -> bool:
+    """`exact += said == truth`, whatever the sum is called."""
+    value = node.value
+    if isinstance(value, ast.Call) and last_name(value.func) in ("int", "float", "bool") and value.args:
+        value = value.args[0]
+    return isinstance(node.op, ast.Add) and isinstance(value, ast.Compare)
 
 
 def _adds_one(node: ast.AST) -> TypeGuard[ast.AugAssign]:

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 from ...readers._tree import names_in, of, unparse, walk
-from ...readers.script import all_arguments, argument, keyword, last_name
+from ...readers.script import all_arguments, argument, keyword, last_name, receiver
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
@@ -17,6 +17,7 @@ from ..shared.nodes import is_false
 from ..shared.roles import model_calls
 from ..shared.sides import either, words
 from ..trainers.trainer_settings import classes_over_words
+from .answer_order import asks_network
 from .best_kept import first_read_for_best
 from .kept_when import early_epoch_read, fresh_network_kept, kept_at_one_epoch
 from .untrained import made_anew_for_evaluation
@@ -182,18 +183,33 @@ def _least_likely(source: Script) -> Finding | None:
     for call in source.named("argmax", "argmin", "topk"):
         inner = call.args[0] if call.args and source.owner(call) in ("torch", "np", "jnp", "ops") else None
         scores = unparse(inner).lower() if inner is not None else source.owner(call).lower()
-        if not re.search(r"out|logit|pred|score|prob|model\(", scores):
+        asked = inner if inner is not None else receiver(call)
+        if not re.search(r"out|logit|pred|score|prob|model\(", scores) and not _of_classes(source, asked):
             continue
         seen = seen or call
         largest = keyword(call, "largest")
         least = last_name(call.func) == "argmin" or is_false(largest)
         if least and _picks(source, call):
             continue
-        if least and not re.search(r"dist|cost|energ|loss|err|diff|abs|norm|-|neg|desc|sort|rank", scores):
+        whole = re.sub(r"\[[^\[\]]*\]", "", scores)  # the minus of a place, `[:, -1]`, turns nothing round
+        if least and not re.search(r"dist|cost|energ|loss|err|diff|abs|norm|-|neg|desc|sort|rank", whole):
             return at(source, call, "the class with the smallest score is taken for the prediction")
     return (
         ok(source, seen, "the class with the largest score is the prediction") if seen is not None else None
     )
+
+
+def _of_classes(source: Script, node: ast.expr | None) -> bool:
+    """`self(x)[:, -1]`: scores of a network that learns classes by cross-entropy."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if not isinstance(node, ast.Call):
+        return False
+    itself = isinstance(node.func, ast.Name) and node.func.id == "self" and flow(source).called(node)
+    if not itself and not asks_network(source, node) and node not in set(model_calls(source)):
+        return False
+    kinds = [kind.lower().replace("_", "") for _, kind in source.losses]
+    return bool(kinds) and all("crossentropy" in kind for kind in kinds)
 
 
 _CLASSES = re.compile(r"(?i)class|label|categor|name|vocab|idx_?to|id2|itos")

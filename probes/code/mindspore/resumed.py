@@ -74,7 +74,10 @@ def network_not_given_back(source: Script) -> Finding | None:
         if block is None or len(call.args) > 1 or keyword(call, "net") is not None or source.loose:
             continue
         loads = [c for c in of(block, ast.Call) if last_name(c.func) == "load_param_into_net" and c.args]
-        if not _takes_up(source, call) or not loads or len(loads) != len(source.named("load_param_into_net")):
+        end = max((c.lineno for c in source.named("train")), default=0)
+        others = [c for c in source.named("load_param_into_net") if c not in loads]
+        later = all(source.function_around(c) is source.function_around(call) for c in others)
+        if not loads or not _resumes(source, call) or not later or any(c.lineno < end for c in others):
             continue
         if all(re.search(r"(?i)opt", unparse(c.args[0])) for c in loads):
             return at(

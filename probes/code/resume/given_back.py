@@ -157,11 +157,23 @@ def _by_keys(source: Script) -> Finding | None:
         if not any(source.named(function.name)) or _goes_over(function):
             continue
         lost = [k for k, kind in saved.items() if k not in read and kind != "model"]
-        if lost and not any(k in _strings_read(source) for k in lost):
+        elsewhere = _strings([n for n in source.nodes if not _of_best(source, n)])
+        if lost and not any(k in elsewhere for k in lost):
             return at(source, function, f"resuming leaves out {sorted(lost)[0]!r}, which is saved")
         if not lost:
             return ok(source, function, "what is saved is given back")
     return None
+
+
+def _of_best(source: Script, node: ast.AST) -> bool:
+    """`best["ema"]` of `best = torch.load("best.pt")`: read for the last score, and not to go on."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+        return False
+    given = flow(source).all_given(node.value)
+    return bool(given) and all(
+        isinstance(g.value, ast.Call) and last_name(g.value.func) == "load" and "best" in unparse(g.value)
+        for g in given
+    )
 
 
 def _saved_states(source: Script) -> dict[str, str]:
@@ -280,13 +292,25 @@ def _of_last_run(call: ast.Call) -> bool:
     return any(re.search(r"(?i)(?:^|[/_-])(?:last|latest|resume)\w*(?:\.|$)", t) for t in texts)
 
 
+_TRAINERS = re.compile(r"Trainer$")
+_GOES_ON = re.compile(r"(?i)resum|continue_from")  # a checkpoint's path alone may be one to begin with
+
+
 def _hugging_face(source: Script) -> Finding | None:
+    mine = flow(source)
+    whole = [c for c in source.named("train") if keyword(c, "resume_from_checkpoint") is not None or c.args]
+    trains = [c for c in source.named("train") if _is_trainer(source, c)]
+    if not whole and trains and source.named("TrainingArguments", "parse_args_into_dataclasses"):
+        for call in source.named("from_pretrained", "load_state_dict"):
+            above = [p for p in source.above(call) if isinstance(p, ast.If)]
+            asked = any(_GOES_ON.search(unparse(p.test)) and call not in walk(p.test) for p in above)
+            if asked and call.lineno < trains[-1].lineno:
+                why = "only the weights are taken up: `train` is not given the checkpoint"
+                return at(source, call, why)
     if not source.named("get_last_checkpoint"):
         return None
-    whole = [c for c in source.named("train") if keyword(c, "resume_from_checkpoint") is not None or c.args]
     if whole:
         return ok(source, whole[0], "the trainer is given the checkpoint")
-    mine = flow(source)
     for call in source.named("from_pretrained", "load_state_dict"):
         names = [n for a in call.args[:1] for n in of(a, ast.Name)]
         ends = [v for n in (*call.args[:1], *names) for v in mine.values(n, 4)]
@@ -295,6 +319,13 @@ def _hugging_face(source: Script) -> Finding | None:
                 source, call, "only the weights of the last checkpoint are taken up, and training starts anew"
             )
     return None
+
+
+def _is_trainer(source: Script, call: ast.Call) -> bool:
+    """`trainer.train()` of transformers: what it is called on was built as one."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    made = [v for v in flow(source).values(owner, 3) if isinstance(v, ast.Call)] if owner is not None else []
+    return any(_TRAINERS.search(last_name(v.func)) for v in made)
 
 
 def _tensorflow(source: Script) -> Finding | None:

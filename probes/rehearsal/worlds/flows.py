@@ -209,7 +209,9 @@ def _read(call: Call) -> Any:
     return chain if "directory" in call.callee.last else chain.then("single")
 
 
-_SPLIT = re.compile(r"(\w+)(?:\[(?:(\d+)%)?:(?:(\d+)%)?\])?")
+_SPLIT = re.compile(r"(\w+)(?:\[(?:(\d+)(%?))?:(?:(\d+)(%?))?\])?")
+_THOUSAND = 1000
+_KNOWN_ROWS = 12_000  # of arrays that are cut into batches by hand: more than one batch of any usual size
 
 
 def _split_of(call: Call, held: Any, split: Any) -> Any:
@@ -217,13 +219,31 @@ def _split_of(call: Call, held: Any, split: Any) -> Any:
     told = _SPLIT.fullmatch(split) if isinstance(split, str) else None
     if told is None:
         return Unknown("samples")
-    table = call.machine.table(f"flow {_key(held)}:{told[1]}")
+    arrays = call.named.get("batch_size") == -1
+    name = f"{'arrays' if arrays else 'flow'} {_key(held)}:{told[1]}"
+    table = call.machine.table(name, *([_KNOWN_ROWS] if arrays else []))
     made = Data(np.arange(call.machine.tables[table][1]), table, call.node, None, call.callee.last)
     chain = flow(call.machine, made, call.node).then("single")
-    low, high = int(told[2] or 0) / 100, int(told[3] or 100) / 100
+    low, high = _end(told[2], told[3], 0.0), _end(told[4], told[5], 1.0)
+    if arrays:
+        rows = np.arange(len(made.rows))[int(low * len(made.rows)) : int(high * len(made.rows))]
+        parts = {f: Tensor(rows, table, held=frozenset((f"{told[1]} {f}",))) for f in ("image", "label")}
+        return tuple(parts.values()) if call.named.get("as_supervised") is True else parts
     return (
         replace(chain, steps=(("between", low, high), *chain.steps)) if (low, high) != (0.0, 1.0) else chain
     )
+
+
+def _end(number: str | None, percent: str | None, whole: float) -> float:
+    """Where a part begins or ends, of one: `80%`, or a number of samples."""
+    if not number:
+        return whole
+    return int(number) / 100 if percent else cut_at(int(number), _THOUSAND) / _THOUSAND
+
+
+@function("as_numpy", of=("tensorflow_datasets.",))
+def _as_numpy(call: Call) -> Any:
+    return call.given[0] if call.given else NotImplemented
 
 
 def _key(held: Any) -> str:

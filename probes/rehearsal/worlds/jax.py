@@ -299,6 +299,19 @@ def created(machine: Machine, named: dict[str, Any]) -> TrainState:
     )
 
 
+@function("from_bytes", "from_state_dict", of=("flax.serialization.",))
+@function("restore_checkpoint", of=("flax.training.checkpoints.",))
+def _restored(call: Call) -> Any:
+    """A tree like the one that is given, with values of a file."""
+    names = ("from_bytes", "from_state_dict")
+    held = call.given[0 if call.callee.last in names else 1 :][:1] or [call.named.get("target")]
+    return mapped(held[0], lambda one: one) if isinstance(held[0], (dict, list, tuple)) else _again(held[0])
+
+
+def _again(held: Any) -> Any:
+    return TrainState(fields=dict(held.fields)) if isinstance(held, TrainState) else held
+
+
 @method(TrainState, "apply_gradients")
 def _gradients_applied(call: Call) -> Any:
     held: TrainState = call.callee.owner
@@ -387,7 +400,8 @@ def _transformed(call: Call) -> Any:
 
 def asked_with(call: Call) -> Any:
     """`net.apply(variables, x, train=True)`: a network is asked with weights that are handed to it."""
-    machine, net = call.machine, call.callee.owner
+    machine = call.machine
+    net = _whose(machine, call.callee.owner, call.given[:1])
     weights = weights_of(machine, call.given[:1])
     rest = {k: v for k, v in call.named.items() if k not in ("rngs", "mutable", "method")}
     inputs = [*call.given[1:], *rest.values()]
@@ -401,6 +415,16 @@ def asked_with(call: Call) -> Any:
     net.mode = before
     given_too = call.named.get("mutable") not in (None, False)
     return (answer, {"batch_stats": {}}) if given_too else answer
+
+
+def _whose(machine: Machine, net: Net, variables: list[Any]) -> Net:
+    """The network whose weights these are, or are made of: each `ViT()` that is written is the same."""
+    serials = {s for t in machine.tensors(variables, 8) for s in t.deps}
+    serials |= {w.serial for w in weights_of(machine, variables)}
+    if net.kind is None or any(w.serial in serials for w in net.weights.values()):
+        return net
+    same = (n for n in machine.nets if n.kind is net.kind and n.home == net.home)
+    return next((n for n in same if any(w.serial in serials for w in n.weights.values())), net)
 
 
 def _modes_within(

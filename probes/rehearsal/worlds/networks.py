@@ -192,6 +192,8 @@ def _given_by(machine: Machine, net: Net, given: list[Any], named: Named, node: 
     net.used = getattr(net, "used", 0) + 1  # type: ignore[attr-defined]
     if machine.modal and MODAL.match(net.layer) and net.home != "equinox":  # told by an argument there
         machine.modal[-1] += marks.modes_told(net, named)
+    if machine.modal and not net.home and marks.drops_within(net):
+        machine.modal[-1].append((f"Dropout of {net.layer}", net.mode))
     if net.layer in ("Sequential", "SequentialCell"):
         held: list[Any] = list(given)
         for child in list(net.children.values()):

@@ -23,6 +23,7 @@ from ..values import (
     Partial,
     Partly,
     Routine,
+    RowCount,
     Tensor,
     Unknown,
     Weight,
@@ -63,11 +64,11 @@ def _len(call: Call) -> Any:
         return len(held)
     if isinstance(held, Tensor):
         if held.rows is not None:
-            return len(held.rows)
+            return RowCount(len(held.rows))
         if isinstance(held.number, np.ndarray) and held.number.ndim:
             return len(held.number)
     if isinstance(held, Data):
-        return len(held.rows)
+        return RowCount(len(held.rows))
     if isinstance(held, Loader):
         from ..machine import BATCHES
 

@@ -171,3 +171,258 @@ def test_numbers_that_tell_rows_apart_alone_may_be_of_each_part(same: str) -> No
 def test_numbers_of_outputs_have_one_table() -> None:
     text = ALIKE.format(loss="F.cross_entropy(z, y)", scored="print((net(x).argmax(1) == y).float().mean())")
     assert state("script-classes-numbered-apart", text) == "present"
+
+
+FLAX = """
+import pickle
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import tensorflow_datasets as tfds
+from flax import serialization
+from flax.training import train_state
+BATCH = 512
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        x = nn.relu(nn.Dense(64)(x.reshape(x.shape[0], -1)))
+        x = nn.Dropout(0.1)(x, deterministic=not train)
+        return nn.Dense(10)(x)
+class State(train_state.TrainState):
+    ema: dict = None
+def load():
+    def arrays(split):
+        d = tfds.as_numpy(tfds.load("cifar10", split=split, batch_size=-1))
+        return d["image"].astype(np.float32) / 255.0, d["label"].astype(np.int32)
+    return arrays("{train}"), arrays("train[45000:]"), arrays("test")
+@jax.jit
+def train_step(state, x, y, key):
+    key = jax.random.fold_in(key, state.step)
+    def loss_fn(params):
+        logits = state.apply_fn({{"params": params}}, x, train={learns}, rngs={{"dropout": key}})
+        return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
+    loss, grads = jax.value_and_grad(loss_fn)(state.params)
+    state = state.apply_gradients(grads=grads)
+    ema = jax.tree_util.tree_map(lambda e, p: 0.99 * e + 0.01 * p, state.ema, state.params)
+    return state.replace(ema=ema), loss
+@jax.jit
+def eval_step(params, x, y):
+    logits = Net().apply({{"params": params}}, x, train={scores}, rngs={{"dropout": jax.random.PRNGKey(0)}})
+    return jnp.sum(jnp.argmax(logits, -1) == y)
+def evaluate(params, images, labels):
+    hits = 0
+    for i in range(0, len(images), BATCH):
+        hits += int(eval_step(params, images[i:i + BATCH], labels[i:i + BATCH]))
+    return hits / len(images)
+def main():
+    (xt, yt), (xv, yv), (xs, ys) = load()
+    steps = len(xt) // BATCH
+    key = jax.random.PRNGKey(0)
+    params = Net().init(key, jnp.zeros((1, 32, 32, 3)), train=False)["params"]
+    tx = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3))
+    ema = jax.tree_util.tree_map(jnp.copy, params)
+    state = State.create(apply_fn=Net().apply, params=params, tx=tx, ema=ema)
+    if last.exists():
+        state = serialization.from_bytes(state, last.read_bytes())
+    for epoch in range(30):
+        order = np.random.default_rng(epoch).permutation(len(xt))
+        for i in range(steps):
+            idx = order[i * BATCH:(i + 1) * BATCH]
+            state, loss = train_step(state, xt[idx], yt[idx], key)
+        print("val acc", evaluate({weights}, {held}))
+main()
+"""
+JAX = {
+    "train": "train[:45000]", "learns": "True", "scores": "False", "weights": "state.ema", "held": "xv, yv"
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {},
+        {"weights": "state.params"},
+        {"train": "train[:80%]"},
+        {"train": "train[:40000]"},
+        {"learns": "not False"},
+    ],
+)
+def test_right_programs_of_flax(edit: dict[str, str]) -> None:
+    text = FLAX.format(**{**JAX, **edit})
+    for symptom in (
+        "script-train-mode-while-evaluating",
+        "script-eval-mode-while-training",
+        "script-training-sees-evaluation",
+        "script-evaluates-training-data",
+    ):
+        assert state(symptom, text) != "present"
+
+
+@pytest.mark.parametrize(
+    ("symptom", "edit"),
+    [
+        ("script-train-mode-while-evaluating", {"scores": "True"}),
+        ("script-eval-mode-while-training", {"learns": "False"}),
+        ("script-training-sees-evaluation", {"train": "train"}),
+        ("script-evaluates-training-data", {"held": "xt, yt"}),
+    ],
+)
+def test_faults_of_flax_programs(symptom: str, edit: dict[str, str]) -> None:
+    assert state(symptom, FLAX.format(**{**JAX, **edit})) == "present"
+
+
+SEQUENCES = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = {body}
+        self.head = nn.Linear(32, 4)
+    def forward(self, x):
+        h = self.body(x)
+        return self.head({first}[:, -1])
+net = Net()
+opt = torch.optim.Adam(net.parameters())
+crit = nn.CrossEntropyLoss()
+train_dl, val_dl = DataLoader(train_set, 32, shuffle=True), DataLoader(val_set, 32)
+def score():
+    {sleeps}
+    hits = n = 0
+    with torch.no_grad():
+        for x, y in val_dl:
+            hits += ({said} == y).sum().item()
+            n += len(y)
+    return hits / n
+for epoch in range(10):
+    {wakes}
+    for x, y in train_dl:
+        loss = crit(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print("val acc", score())
+"""
+WAYS = {"first": "h[0]", "sleeps": "net.eval()", "wakes": "net.train()", "said": "net(x).argmax(1)"}
+LSTM = "nn.LSTM(32, 32, 2, batch_first=True, dropout=0.2)"
+ENCODER = "nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, batch_first=True), 2)"
+
+
+@pytest.mark.parametrize(
+    ("body", "first"), [(LSTM, "h[0]"), (ENCODER, "h"), ("nn.GRU(32, 32, num_layers=3, dropout=0.1)", "h[0]")]
+)
+def test_layers_over_sequences_drop(body: str, first: str) -> None:
+    ways = {**WAYS, "body": body, "first": first}
+    assert state("script-train-mode-while-evaluating", SEQUENCES.format(**ways)) != "present"
+    awake = SEQUENCES.format(**{**ways, "sleeps": "pass"})
+    assert state("script-train-mode-while-evaluating", awake) == "present"
+    asleep = SEQUENCES.format(**{**ways, "wakes": "pass"})
+    assert state("script-eval-mode-while-training", asleep) == "present"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "nn.LSTM(32, 32, batch_first=True, dropout=0.2)",
+        "nn.LSTM(32, 32, 2, batch_first=True)",
+        "nn.GRU(32, 32, num_layers=3, dropout=0.0)",
+        "nn.LSTM(32, 32, 2, batch_first=True, dropout=0)",
+    ],
+)
+def test_layers_that_drop_nothing_have_one_mode(body: str) -> None:
+    text = SEQUENCES.format(**{**WAYS, "body": body, "sleeps": "pass", "wakes": "pass"})
+    assert state("script-train-mode-while-evaluating", text) != "present"
+
+
+@pytest.mark.parametrize("said", ["net(x).argmin(1)", "torch.argmin(net(x), dim=-1)"])
+def test_the_smallest_score_of_a_network_of_classes(said: str) -> None:
+    text = SEQUENCES.format(**{**WAYS, "body": LSTM, "said": said})
+    assert state("script-metric-wrong", text) == "present"
+    assert state("script-metric-wrong", text.replace("CrossEntropyLoss", "MSELoss")) != "present"
+
+
+TRAINER = """
+import os
+import torch
+from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments
+args = parse()
+model = AutoModelForSequenceClassification.from_pretrained(args.base)
+trainer = Trainer(model=model, args=TrainingArguments("out"), train_dataset=data)
+if {asked}:
+    {reads}
+trainer.train({given})
+"""
+READS = 'trainer.model.load_state_dict(torch.load(os.path.join(args.resume, "pytorch_model.bin")))'
+
+
+@pytest.mark.parametrize(
+    "reads", [READS, "model = AutoModelForSequenceClassification.from_pretrained(args.resume)"]
+)
+def test_a_trainer_is_told_to_go_on(reads: str) -> None:
+    text = TRAINER.format(asked="args.resume", reads=reads, given="")
+    assert state("script-resume-incomplete", text) == "present"
+    for asked, given in (("args.resume", "resume_from_checkpoint=args.resume"), ("args.warm_start", "")):
+        assert (
+            state("script-resume-incomplete", TRAINER.format(asked=asked, reads=reads, given=given))
+            != "present"
+        )
+
+
+TAKEN_UP = """
+import copy
+import torch
+class Trainer:
+    def __init__(self, net, resume):
+        self.net, self.ema = net, copy.deepcopy(net)
+        self.opt = torch.optim.Adam(net.parameters())
+        self.epoch = 0
+        if resume:
+            self.restore("last.pt")
+    def restore(self, path):
+        ck = torch.load(path)
+        self.net.load_state_dict(ck["net"])
+        self.opt.load_state_dict(ck["opt"])
+        {ema}
+        self.epoch = ck["epoch"]
+    def store(self, path):
+        state = {{"net": self.net.state_dict(), "ema": self.ema.state_dict(), "opt": self.opt.state_dict()}}
+        torch.save({{**state, "epoch": self.epoch}}, path)
+    def fit(self):
+        while self.epoch < 9:
+            self.one_epoch()
+            self.store("last.pt")
+        best = torch.load("best.pt")
+        self.ema.load_state_dict(best["ema"])
+"""
+
+
+def test_what_is_read_of_the_best_file_is_not_given_back() -> None:
+    text = TAKEN_UP + "Trainer(net, args.resume).fit()\n"
+    assert state("script-resume-incomplete", text.format(ema="pass")) == "present"
+    whole = text.format(ema='self.ema.load_state_dict(ck["ema"])')
+    assert state("script-resume-incomplete", whole) != "present"
+
+
+WORDS = """
+import torch
+def score(net, loader):
+    net.eval()
+    {n} = exact = 0
+    with torch.no_grad():
+        for x, refs in loader:
+            for ids, ref in zip(net.greedy(x).tolist(), refs):
+                exact += {hit}
+                {n} += 1
+    return exact / {below}
+"""
+
+
+@pytest.mark.parametrize("hit", ["decode(ids) == ref", "int(decode(ids) == ref)"])
+def test_rows_are_divided_by_rows(hit: str) -> None:
+    wrong = WORDS.format(n="n", hit=hit, below="len(loader)")
+    assert state("script-metric-miscounts", wrong) == "present"
+    for below in ("n", "len(loader.dataset)", "max(n, 1)"):
+        assert state("script-metric-miscounts", WORDS.format(n="n", hit=hit, below=below)) != "present"
