@@ -318,6 +318,12 @@ def _hugging_face(source: Script) -> Finding | None:
             return at(
                 source, call, "only the weights of the last checkpoint are taken up, and training starts anew"
             )
+    for call in source.named("get_last_checkpoint"):
+        statement = source.statement(call)
+        name = unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+        reads = [n for n in source.of(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+        if name and not reads and source.named("Trainer", "Seq2SeqTrainer") and source.named("train"):
+            return at(source, call, "the last checkpoint is looked for, and training is never given it")
     return None
 
 

@@ -51,16 +51,21 @@ def _handed(opened: ast.AST, value: ast.expr) -> bool:
     return _owner(value) in {unparse(a) for c in calls for a in (*c.args, *(k.value for k in c.keywords))}
 
 
-def _saved(source: Script) -> Iterator[ast.Dict]:
+def _saved(source: Script) -> Iterator[ast.Dict | ast.Call]:
     """Dicts that are written to disk, where they stand or under a name."""
     for call in source.named(*_SAVES):
         for given in (*call.args, *(k.value for k in call.keywords)):
             for value in (given, *flow(source).values(given, 3)):
                 if isinstance(value, ast.Dict) and all(isinstance(k, ast.Constant) for k in value.keys):
                     yield value
+                elif isinstance(value, ast.Call) and unparse(value.func) == "dict" and not value.args:
+                    if all(k.arg for k in value.keywords):
+                        yield value
 
 
-def _items(kept: ast.Dict) -> dict[str, ast.expr]:
+def _items(kept: ast.Dict | ast.Call) -> dict[str, ast.expr]:
+    if isinstance(kept, ast.Call):
+        return {str(k.arg): k.value for k in kept.keywords}
     return {
         str(k.value): v for k, v in zip(kept.keys, kept.values, strict=True) if isinstance(k, ast.Constant)
     }
@@ -95,7 +100,7 @@ def _key(source: Script, use: ast.Name) -> str | None:
     return None
 
 
-def _named_elsewhere(source: Script, kept: ast.Dict, key: str) -> bool:
+def _named_elsewhere(source: Script, kept: ast.Dict | ast.Call, key: str) -> bool:
     inside = set(of(kept, ast.Constant))
     same = [n for n in source.of(ast.Constant) if n.value == key and n not in inside]
     return any(not isinstance(source.parents.get(n), ast.Dict) for n in same)
@@ -130,7 +135,7 @@ def _is_count(source: Script, kept: ast.AST, value: ast.expr) -> bool:
     return bool(raised) and isinstance(value, (ast.Name, ast.Attribute))
 
 
-def _goes_on(source: Script, kept: ast.Dict, value: ast.expr) -> bool:
+def _goes_on(source: Script, kept: ast.Dict | ast.Call, value: ast.expr) -> bool:
     """It is something that only training on asks for: an optimizer, a schedule, the count of rounds."""
     owner = _owner(value)
     return _is_count(source, kept, value) if owner is None else _steps(source, owner)
@@ -145,7 +150,7 @@ def _taken_over(source: Script, name: str, key: str) -> bool:
     )
 
 
-def _missed(source: Script, kept: ast.Dict, value: ast.expr) -> str | None:
+def _missed(source: Script, kept: ast.Dict | ast.Call, value: ast.expr) -> str | None:
     """What training on misses, in words; None of what it does not need: settings, figures, a history."""
     owner = _owner(value)
     if owner is not None:

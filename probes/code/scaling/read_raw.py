@@ -202,9 +202,9 @@ def _of_unit(source: Script, node: ast.expr, low: float, high: float) -> bool:
 
 def _was_whole(source: Script, node: ast.expr) -> bool:
     """It was taken as floats just before, as nothing but whole numbers need be, and divided by nothing."""
-    for _ in range(4):
+    for _ in range(12):
         if isinstance(node, (ast.Name, ast.Attribute)):
-            given = flow(source).whole_given(node)
+            given = flow(source).whole_given(node) or _begun(source, node)
             if given is None:
                 return False
             node = given
@@ -227,3 +227,32 @@ def _was_whole(source: Script, node: ast.expr) -> bool:
             return False
         node = part
     return False
+
+
+_MOVED = (
+    "resize",
+    "hflip",
+    "vflip",
+    "flip",
+    "crop",
+    "permute",
+    "contiguous",
+    "normalize",
+    "center_crop",
+    "pad",
+)
+
+
+def _begun(source: Script, node: ast.expr) -> ast.expr | None:
+    """What a picture was read as, where all else that its name is given only moves it: `img = hflip(img)`."""
+    scope = source.function_around(node)
+    if scope is None or not isinstance(node, ast.Name):
+        return None
+    given = [
+        v for a in of(scope, ast.Assign) for t, v in paired(a.targets[0], a.value) if unparse(t) == node.id
+    ]
+    others = [a for a in of(scope, ast.AugAssign) if unparse(a.target) == node.id]
+    starts = [v for v in given if node.id not in names_in(v)]
+    moves = [v for v in given if node.id in names_in(v)]
+    plain = all(isinstance(v, ast.Call) and last_name(v.func) in _MOVED for v in moves)
+    return starts[0] if len(starts) == 1 and plain and not others else None

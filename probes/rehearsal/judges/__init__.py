@@ -93,6 +93,7 @@ _OF_METHODS = (
     copies.learner_overwritten,
     copies.shares_exchanged,
     copies.shares_not_one,
+    noisings.added_back,
     noisings.even_noise,
     noisings.nothing_noised,
     noisings.shares_otherwise,

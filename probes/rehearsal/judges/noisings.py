@@ -118,6 +118,46 @@ def target_otherwise(machine: Machine) -> Iterator[Verdict]:
                 yield Verdict("noise-target", one.event.node, why)
 
 
+_LEVELS = (0.05, 0.3, 0.6, 0.95)
+
+
+def added_back(machine: Machine) -> Iterator[Verdict]:
+    """A network answers with the noise in its input, and drawing samples adds its answers to them.
+
+    Told where the sum of its answers raises the next input whatever the levels of noise are.
+    """
+    nets = {_kind(one.asked) for one in _noisings(machine) if _tells_noise(one)}
+    for ask in machine.asks.values() if nets else ():
+        x = ask.given[0] if ask.given and _kind(ask) in nets and not ask.graph else None
+        if not isinstance(x, Tensor):
+            continue
+        made = Meaning(x)
+        mine = [k for k, x in list(made.leaves.items()) if x.answer is not None and _kind(x.answer) in nets]
+        rest = [k for k in made.leaves if k not in mine]
+        if not mine or set(mine) & made.hidden or len(rest) > 8:
+            continue
+        totals = []
+        for turn in range(3 * len(_LEVELS)):
+            at = {k: _LEVELS[(turn * (i + 1) + i * (turn // 4)) % len(_LEVELS)] for i, k in enumerate(rest)}
+            totals.append(sum(made.slope(k, at) for k in mine))
+        if all(t > _SLIGHT for t in totals):
+            why = "what the network takes for noise is added to the samples, where it should be taken away"
+            yield Verdict("noise-added", ask.node, why)
+            return
+
+
+def _kind(asked: Asked) -> Any:
+    """A network or a copy of it, which is of the same class."""
+    return asked.net.kind.node if asked.net.kind is not None else id(asked.net)
+
+
+def _tells_noise(one: Noising) -> bool:
+    loss = one.loss
+    on_noise = -loss.slope(one.drawn.key) if one.drawn.key in loss.leaves else 0.0
+    on_sample = -loss.slope(one.sample) if one.sample in loss.leaves else 0.0
+    return abs(on_noise) > _SLIGHT and abs(on_sample) < _SLIGHT and not loss.hidden
+
+
 def nothing_noised(machine: Machine) -> Iterator[Verdict]:
     """The answer is held to what is drawn, and nothing of that went into the input."""
     for event in {e.node: e for e in machine.journal.of(Backward)}.values():
