@@ -45,8 +45,8 @@ score-code: $(VENV)/.test      # the script checks over the corpus of programs i
 	$(BIN)/python faultlab/code_score.py
 
 score-held: $(VENV)/.test      # fails where the score is clearly worse than the stored one (a part of the cases)
-	$(BIN)/python faultlab/score.py --against faultlab/score.json --every 30 --jobs 2
-	$(BIN)/python faultlab/code_score.py --against faultlab/code_score.json --every 72 --jobs 2
+	$(BIN)/python faultlab/score.py --against faultlab/score.json --every 60 --jobs 2
+	$(BIN)/python faultlab/code_score.py --against faultlab/code_score.json --every 144 --jobs 2
 
 corpus: $(VENV)/.test     # downloads published training code (not part of CI) and counts false alarms in it
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check unearth
