@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isnan
 
 import numpy as np
@@ -31,6 +31,8 @@ class Weights:
 
     left_out: Mapping[str, Mapping[str, float]]  # with all readings, minus with all but this one
     alone: Mapping[str, Mapping[str, float]]  # with this reading only, minus with none
+    # mechanism -> cause -> with all readings, minus with all but the present ones that the mechanism shows
+    together: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def contributions(belief: Belief, cause: str) -> dict[str, float]:
@@ -46,11 +48,27 @@ def weights(belief: Belief, symptoms: Sequence[str]) -> Weights:
     """Return how much each of these readings counts for every cause."""
     cases = [with_state(belief, s, 0) for s in symptoms]
     alone = [_only(belief, s) for s in symptoms]
+    kinds = _shown_together(belief, symptoms)
+    without = [_without(belief, found) for found in kinds.values()]
     prior = belief.case.prior
     return Weights(
         _table(belief, symptoms, belief.log_odds[:, None] - posteriors(belief, cases)),
         _table(belief, symptoms, posteriors(belief, alone) - prior[:, None]),
+        _table(belief, list(kinds), belief.log_odds[:, None] - posteriors(belief, without)),
     )
+
+
+def _shown_together(belief: Belief, symptoms: Sequence[str]) -> dict[str, list[str]]:
+    """Mechanism -> the present ones of these symptoms that it shows, where these are several."""
+    network, read = belief.network, set(symptoms)
+    found: dict[str, list[str]] = {}
+    for tail, head in zip(network.tail.tolist(), network.head.tolist(), strict=True):
+        place = head - network.first_symptom
+        if tail < len(network.causes) or place < 0 or belief.case.seen[place] <= 0:
+            continue
+        if network.nodes[head] in read:
+            found.setdefault(network.nodes[tail], []).append(network.nodes[head])
+    return {m: shown for m, shown in found.items() if len(shown) > 1}
 
 
 def posteriors(belief: Belief, cases: Sequence[Case]) -> Floats:
@@ -63,6 +81,12 @@ def posteriors(belief: Belief, cases: Sequence[Case]) -> Floats:
 def _table(belief: Belief, symptoms: Sequence[str], values: Floats) -> dict[str, dict[str, float]]:
     rows = zip(symptoms, values.T.tolist(), strict=True)
     return {s: dict(zip(belief.network.causes, row, strict=True)) for s, row in rows}
+
+
+def _without(belief: Belief, symptoms: Sequence[str]) -> Case:
+    seen = belief.case.seen.copy()
+    seen[[belief.network.symptoms.index(s) for s in symptoms]] = 0
+    return replace(belief.case, seen=seen)
 
 
 def _only(belief: Belief, symptom: str) -> Case:
@@ -83,10 +107,15 @@ def reasons(evidence: Evidence, cause: str, paths: Mapping[str, Path], weight: W
     """Return what speaks for and against a cause, among the readings that it leads to.
 
     A reading that others make superfluous weighs next to nothing when it is left out; it is still told when
-    it would count by itself.
+    it would count by itself. Where several show one mechanism, the most telling of them stands for all: it
+    weighs as much as they do together.
     """
     read = [s for s in sorted(paths) if s in weight.left_out]
-    found = [(weight.left_out[s][cause], weight.alone[s][cause], s) for s in read]
+    alone = {s: weight.alone[s][cause] for s in read}
+    stands_for = _most_telling(evidence, paths, alone, weight.together)
+    counts = {s: weight.left_out[s][cause] for s in read}
+    counts |= {s: max(counts[s], weight.together[kind][cause]) for s, kind in stands_for.items()}
+    found = [(counts[s], alone[s], s) for s in read]
     pro = sorted((-w, -a, s) for w, a, s in found if w >= MIN_WEIGHT or (w > -MIN_WEIGHT and a >= MIN_ALONE))
     # What is present and follows from the cause lowers it only where a rival explains it better.
     missing = (x for x in found if evidence[x[2]].state is not State.PRESENT)
@@ -95,6 +124,18 @@ def reasons(evidence: Evidence, cause: str, paths: Mapping[str, Path], weight: W
         tuple(_reason(evidence[s], -w, paths[s]) for w, _, s in pro),
         tuple(_reason(evidence[s], w, paths[s]) for w, _, s in contra),
     )
+
+
+def _most_telling(
+    evidence: Evidence, paths: Mapping[str, Path], alone: Mapping[str, float], kinds: Mapping[str, object]
+) -> dict[str, str]:
+    """Symptom -> the mechanism whose readings it stands for."""
+    found: dict[str, list[tuple[float, str]]] = {}
+    for symptom, weight in alone.items():
+        kind = paths[symptom][0][-2]
+        if kind in kinds and evidence[symptom].state is State.PRESENT:
+            found.setdefault(kind, []).append((-weight, symptom))
+    return {min(shown)[1]: kind for kind, shown in found.items() if len(shown) > 1}
 
 
 def _reason(reading: Reading, weight: float, path: Path) -> Reason:

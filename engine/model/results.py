@@ -16,7 +16,9 @@ class Reason:
     """One reading's share in a hypothesis, in log-odds, and the chain that carries it."""
 
     reading: Reading
-    weight: float  # leave-one-out: posterior log-odds with the reading minus without it
+    # Leave-one-out: posterior log-odds with the reading minus without it. The most telling of several present
+    # readings that one mechanism shows stands for them: minus without all of these
+    weight: float
     path: tuple[str, ...]  # cause -> mechanism(s) -> symptom
     because: tuple[str, ...]  # one sentence per arrow of the path
 

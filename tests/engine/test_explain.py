@@ -141,6 +141,34 @@ def test_superfluous_readings_are_told(make: Make) -> None:
     assert sorted(r.reading.symptom for r in found.speak_for) == names
 
 
+def test_the_most_telling_of_a_kind_stands_for_all(make: Make) -> None:
+    """Readings that show one mechanism weigh next to nothing one by one: one of them weighs what all do."""
+    leaks = {"s0": 0.05, "s1": 0.001, "s2": 0.05, "s3": 0.05}
+    arrows = [("a.x", "m", 0.8), *(("m", s, 0.8) for s in leaks), ("a.x", "other", 0.6)]
+    rules = make({"a.x": 0.05}, arrows, {"m": 0.008}, {**leaks, "other": 0.1})
+    evidence = {s: reading(s, P) for s in (*leaks, "other")}
+    belief = believe(rules, dict.fromkeys(evidence, P))
+    weight = explain.weights(belief, list(evidence))
+
+    found = explain.reasons(evidence, "a.x", strongest_paths(to_digraph(rules), "a.x"), weight)
+    without = log_odds(believe(rules, {"other": P}).probability["a.x"])
+
+    assert list(weight.together) == ["m"]
+    assert found.speak_for[0].reading.symptom == "s1"
+    assert found.speak_for[0].weight == pytest.approx(log_odds(belief.probability["a.x"]) - without, abs=1e-4)
+    assert all(
+        r.weight < found.speak_for[0].weight / 3 for r in found.speak_for[1:] if r.reading.symptom in leaks
+    )
+
+
+def test_what_is_not_there_stands_for_nothing(make: Make) -> None:
+    """Absent readings are told one by one, and one present reading of a mechanism for itself."""
+    rules = make({"a.x": 0.05}, [("a.x", "m", 0.8), *(("m", s, 0.5) for s in ("s", "t", "u"))], {"m": 0.008})
+    belief = believe(rules, {"s": P, "t": A, "u": A})
+
+    assert explain.weights(belief, ["s", "t", "u"]).together == {}
+
+
 # ------------------------------------------------------------------------------- what does not fit
 
 
