@@ -134,6 +134,8 @@ class Flowing(Statements):
 
         Not `marked`: the caller marks it. Not `beside`: one comes after the other, so that no rows meet.
         """
+        if len(found) == 1:
+            return self.of_one_tensor(name, found[0], marked=marked)
         made = Tensor(deps=NOTHING)
         if len(found) > 1 and not self.inside_net and beside:
             self.machine.meet(found)
@@ -153,7 +155,6 @@ class Flowing(Statements):
             made.drawn = made.drawn or one.drawn
             if len(one.done) > len(made.done):
                 made.done = one.done
-        made.scale = found[0].scale if len(found) == 1 else 1.0
         made.done = (*made.done[-39:], name)
         if marked:
             made.mark = mixed(name, *[marks.of_tensor(self.machine, t) for t in found])
@@ -162,6 +163,17 @@ class Flowing(Statements):
         made.units = units.of_joined(name, found)
         if not self.graph:
             made.deps = NOTHING
+        return made
+
+    def of_one_tensor(self, name: str, one: Tensor, *, marked: bool = True) -> Tensor:
+        """A tensor made of one, by something that is done to it; not `marked`: the caller marks it."""
+        made = one.like(done=(*one.done[-39:], name), how=Way(name, (one,)), mark=0)
+        made.deps = self.reaching(one) if self.graph else NOTHING
+        made.units = units.of_joined(name, [one])
+        if made.rows is None:
+            made.table = 0
+        if marked:
+            made.mark = mixed(name, marks.of_tensor(self.machine, one))
         return made
 
     def put_together(self, one: Tensor, other: Tensor) -> None:

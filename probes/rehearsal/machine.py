@@ -122,6 +122,7 @@ class Machine(Objects):
         self.backwards = 0
         self.drawn = 0
         self.first_uses: dict[tuple[str, int], int] = {}  # weights and layers in the order of a question
+        self.layer_settings: dict[Any, tuple[Any, ...]] = {}  # what layers were made with, as parts of marks
         self.questions: dict[tuple[int, tuple[int, ...]], int] = {}  # networks and what they are asked of
         self.symbols = 0  # inputs of networks that were made of calls
         self.unknown_inputs: dict[int, int] = {}  # what is not known of what a network is asked of

@@ -106,6 +106,19 @@ def settings(machine: Machine, name: str, given: list[Any], named: Named) -> tup
     return tuple(sorted(kept, key=lambda k: repr(k[0])))  # a key may be anything that was computed
 
 
+def _own_settings(machine: Machine, name: str, net: Net, named: Named) -> tuple[Any, ...]:
+    """What a layer was made with. Layers are asked often, and most are made with plain numbers and words."""
+    keys, values = tuple(named), (*net.given, *named.values())
+    kinds = tuple(map(type, values))
+    if not _PLAIN.issuperset(kinds):
+        return settings(machine, name, list(net.given), named)
+    whole = (name, keys, values, kinds)  # the kinds: `True`, `1` and `1.0` are equal
+    if whole not in machine.layer_settings:
+        machine.layer_settings[whole] = settings(machine, name, list(net.given), named)
+    return machine.layer_settings[whole]
+
+
+_PLAIN = frozenset((bool, int, float, str, type(None)))
 _DEFAULTS = {name: {**DEFAULTS["*"], **held} for name, held in DEFAULTS.items()}
 _CONVOLUTION = re.compile(r"^Conv[123]d$")
 
@@ -239,7 +252,7 @@ def layer(machine: Machine, net: Net, given: list[Any], named: Named, *, modal: 
         made = mixed(plain(machine, net.given[0]), (("#0", asked[0] if asked else None),))
     elif name_of(name) != SAME.get(name, name) or name in _DROPOUT:
         # named as the function names them, which has what it works on first
-        own = dict(settings(machine, name, list(net.given), inner))
+        own = dict(_own_settings(machine, name, net, inner))
         name = "dropout" if name in _DROPOUT else name_of(name)
         made = mixed(name, tuple(sorted({"#0": asked[0] if asked else None, **own}.items(), key=repr)))
         if modal and not net.mode:
@@ -247,7 +260,7 @@ def layer(machine: Machine, net: Net, given: list[Any], named: Named, *, modal: 
     else:
         which = first_use(machine, ("layer", net.serial)) if net.weights else None
         mode = net.mode if modal else None
-        made = mixed(name, settings(machine, name, list(net.given), inner), which, mode, asked)
+        made = mixed(name, _own_settings(machine, name, net, inner), which, mode, asked)
     return made if bent in (None, "linear") else mixed(plain(machine, bent), (("#0", made),))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -156,28 +157,43 @@ class Leaf:
         return how.given[0] if how is not None and how.name == ANSWER else None
 
 
+_Made = Callable[..., float]
+
+
 @dataclass(eq=False)
 class Meaning:
-    """A value as a function of its leaves. `opened`: answers of networks whose arithmetic is gone into."""
+    """A value as a function of its leaves. `opened`: answers of networks whose arithmetic is gone into.
+
+    The arithmetic is gone through once and kept as steps, each a function of the results of earlier ones.
+    """
 
     value: Any
     opened: Callable[[Leaf], bool] = lambda _: False
     leaves: dict[Any, Leaf] = field(default_factory=dict)
     hidden: set[Any] = field(default_factory=set)  # keys of leaves below what is not understood
-    order: list[Any] = field(default_factory=list)
     kept: list[Any] = field(default_factory=list)  # so that no key is given twice
-    _known: dict[int, float] = field(default_factory=dict, repr=False)
-    _given: dict[Any, float] = field(default_factory=dict, repr=False)
+    _steps: list[tuple[_Made, tuple[int, ...]]] = field(default_factory=list, repr=False)
+    _of_leaf: dict[int, Any] = field(default_factory=dict, repr=False)  # step -> key
+    _known: dict[int, int] = field(default_factory=dict, repr=False)  # value -> step
+    _usual: dict[Any, float] = field(default_factory=dict, repr=False)
     _spent: int = field(default=0, repr=False)
+    _deep: int = field(default=0, repr=False)
+    _last: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
-        """Find the leaves."""
-        self.at({})
+        """Find the leaves, and the steps from them to the value."""
+        self._last = self._of(self.value)
 
     def at(self, given: dict[Any, float]) -> float:
         """What it comes to where leaves have these values, and others values of their own."""
-        self._given, self._known, self._spent, self._deep = given, {}, 0, 0
-        return self._of(self.value)
+        worth: list[float] = []
+        for place, (made, of) in enumerate(self._steps):
+            if place in self._of_leaf:
+                key = self._of_leaf[place]
+                worth.append(given[key] if key in given else self._usual[key])
+            else:
+                worth.append(_result(made, [worth[i] for i in of]))
+        return worth[self._last]
 
     def slope(self, key: Any, given: dict[Any, float] | None = None) -> float:
         """How fast it rises with one of its leaves there."""
@@ -187,25 +203,32 @@ class Meaning:
 
     def usual(self, key: Any) -> float:
         """The value that a leaf has if it is given none: between 0.3 and 0.7, another one for each."""
-        if key not in self.order:
-            self.order.append(key)
-        return 0.3 + 0.4 * ((0.618034 * (self.order.index(key) + 1)) % 1.0)
+        if key not in self._usual:
+            self._usual[key] = 0.3 + 0.4 * ((0.618034 * (len(self._usual) + 1)) % 1.0)
+        return self._usual[key]
 
     # ------------------------------------------------------------------------------------ the way down
 
-    def _of(self, value: Any) -> float:
+    def _step(self, made: _Made, *of: int) -> int:
+        self._steps.append((made, of))
+        return len(self._steps) - 1
+
+    def _constant(self, value: float) -> int:
+        return self._step(lambda: value)
+
+    def _of(self, value: Any) -> int:
         if isinstance(value, (bool, int, float)):
-            return float(value)
+            return self._constant(float(value))
         if id(value) not in self._known:
             self._spent += 1
             self._deep += 1
-            self._known[id(value)] = math.nan  # of what is made of itself
+            self._known[id(value)] = self._constant(math.nan)  # of what is made of itself
             if self._spent < _MOST and self._deep < _DEEPEST:
                 self._known[id(value)] = self._made(value)
             self._deep -= 1
         return self._known[id(value)]
 
-    def _made(self, value: Any) -> float:
+    def _made(self, value: Any) -> int:
         if isinstance(value, Unknown) and value.how is not None and value.how.name in _TWO | _ONE:
             made = self._done(value.how)
             return made if made is not None else self._leaf(value, "unknown")
@@ -213,7 +236,7 @@ class Meaning:
             return self._leaf(value, "unknown")
         plain = _plain(value)
         if plain is not None:
-            return plain
+            return self._constant(plain)
         how = value.how
         if how is None or (isinstance(value, Weight) and not value.buffer):
             return self._leaf(value, value.done[-1] if value.done else "")
@@ -235,28 +258,32 @@ class Meaning:
         self._hide(value)
         return self._leaf(value, how.name)
 
-    def _layer(self, value: Tensor, how: Way) -> float:
+    def _layer(self, value: Tensor, how: Way) -> int:
         """A layer without weights is what the function of its name is; others are leaves."""
         name = {"LogSigmoid": "logsigmoid"}.get(how.name, how.name.lower())
         inner = [g for g in how.given if isinstance(g, Tensor)]
         if not how.named[LAYER].parameters() and name in _ONE and len(inner) == 1:
-            return _ONE[name](self._of(inner[0]))
+            return self._step(_ONE[name], self._of(inner[0]))
         if how.name in ("Identity", "Flatten", "Reshape", "Unflatten") and len(inner) == 1:
             return self._of(inner[0])
         return self._leaf(value, how.name)
 
-    def _leaf(self, value: Any, name: str) -> float:
+    def _leaf(self, value: Any, name: str) -> int:
         key = key_of(value)
         if key not in self.leaves:
             self.leaves[key] = Leaf(key, name, value)
             self.kept.append(value)
-        return self._given.get(key, self.usual(key))
+            self.usual(key)
+            self.usual(key)
+        place = self._constant(math.nan)
+        self._of_leaf[place] = key
+        return place
 
     def _hide(self, value: Tensor) -> None:
         for inner in parts_of(value):
             self.hidden.add(key_of(inner))
 
-    def _done(self, how: Way) -> float | None:
+    def _done(self, how: Way) -> int | None:
         name, given, named = how.name.rstrip("_"), list(how.given), how.named
         if name in _CHOICES and given and isinstance(given[0], Tensor):
             return self._of(given[0])
@@ -272,51 +299,58 @@ class Meaning:
         if name in _SAME and worth and isinstance(given[0], Tensor):
             return worth[0]
         if name in _ONE and worth and plain:
-            return _ONE[name](worth[0])
+            return self._step(_ONE[name], worth[0])
         if name in _TWO and len(worth) == 2 and len(given) == 2:
             by = named.get("alpha", 1)
-            other = worth[1] * self._of(by) if name in ("add", "sub") else worth[1]
-            return _TWO[name](worth[0], other)
+            other = self._step(mul, worth[1], self._of(by)) if name in ("add", "sub") else worth[1]
+            return self._step(_TWO[name], worth[0], other)
         if name in ("sub", "add") and len(worth) == 1 and len(given) == 1:
             return None
         return self._other(name, given, named, worth)
 
-    def _other(self, name: str, given: list[Any], named: Any, worth: list[float]) -> float | None:
+    def _other(self, name: str, given: list[Any], named: Any, worth: list[int]) -> int | None:
         both = [
             *given,
             *(named[k] for k in ("input", "target", "labels", "logits", "y_true", "y_pred") if k in named),
         ]
         if name in _ENTROPIES and len(both) >= 2 and len(worth) >= 2:
-            return _ENTROPIES[name](worth[0], worth[1])
+            return self._step(_ENTROPIES[name], worth[0], worth[1])
         if name in _OF_KERAS and len(worth) >= 2:
             logits = named.get("from_logits") is True or (len(given) > 2 and given[2] is True)
-            return (_entropy_of_score if logits else _entropy)(worth[1], worth[0])
+            return self._step(_entropy_of_score if logits else _entropy, worth[1], worth[0])
         if name == _OF_TF:
             labels = named.get("labels", given[0] if given else None)
             logits = named.get("logits", given[1] if len(given) > 1 else None)
             if labels is not None and logits is not None:
-                return _entropy_of_score(self._of(logits), self._of(labels))
+                return self._step(_entropy_of_score, self._of(logits), self._of(labels))
             return None
         if name in ("clamp", "clip", "clip_by_value") and worth:
             return self._clamped(given, named, worth)
         if name == "lerp" and len(worth) == 3:
-            return worth[0] + worth[2] * (worth[1] - worth[0])
+            return self._step(lambda a, b, share: a + share * (b - a), *worth)
         if name in ("full_like", "full") and len(given) > 1:
             value = named.get("fill_value", given[1])
             return self._of(value) if isinstance(value, (int, float, Tensor)) else None
         if name in ("ones", "zeros"):
-            return 1.0 if name == "ones" else 0.0
+            return self._constant(1.0 if name == "ones" else 0.0)
         return None
 
-    def _clamped(self, given: list[Any], named: Any, worth: list[float]) -> float | None:
+    def _clamped(self, given: list[Any], named: Any, worth: list[int]) -> int | None:
         ends = [
             next((named[k] for k in keys if k in named), given[i] if len(given) > i else None)
             for i, keys in ((1, ("min", "a_min", "clip_value_min")), (2, ("max", "a_max", "clip_value_max")))
         ]
         low, high = (None if e is None else self._of(e) for e in ends)
         made = worth[0]
-        made = made if low is None else max(made, low)
-        return made if high is None else min(made, high)
+        made = made if low is None else self._step(max, made, low)
+        return made if high is None else self._step(min, made, high)
+
+
+def _result(made: _Made, of: list[float]) -> float:
+    try:
+        return made(*of)
+    except (ArithmeticError, ValueError):
+        return math.nan
 
 
 _CHOICES = ("gather", "gather_nd", "take_along_dim", "take_along_axis", "amax", "amin", "reduce_max")

@@ -67,15 +67,20 @@ class Way:
 
     def __post_init__(self) -> None:
         """Keep how what is given was made."""
-        self.were.extend(getattr(g, "how", None) for g in self.held)
+        self.were.extend([g.how if isinstance(g, (Tensor, Unknown)) else None for g in self.held])
 
     @property
     def given(self) -> tuple[Any, ...]:
         """What it was made of, as that was then."""
-        for place, (one, how) in enumerate(zip(self.held, self.were, strict=True)):
-            if isinstance(one, Tensor) and one.how is not how and not isinstance(how, Tensor):
-                self.were[place] = Tensor(one.rows, one.table, asked=one.asked, held=one.held, how=how)
-        return tuple(w if isinstance(w, Tensor) else h for h, w in zip(self.held, self.were, strict=True))
+        found: list[Any] = []
+        for place, one in enumerate(self.held):
+            if isinstance(one, Tensor) and one.how is not self.were[place]:
+                if not isinstance(self.were[place], Tensor):
+                    how = self.were[place]
+                    self.were[place] = Tensor(one.rows, one.table, asked=one.asked, held=one.held, how=how)
+                one = self.were[place]
+            found.append(one)
+        return tuple(found)
 
 
 class DrawnPlaces:
@@ -300,7 +305,8 @@ class Net(Instance):
 
     def parameters(self) -> list[Weight]:
         """Its trained tensors, each once."""
-        found = {id(w): w for n in self.nets() for w in n.weights.values() if not w.buffer}
+        nets = self.nets() if self.children else (self,)
+        found = {id(w): w for n in nets for w in n.weights.values() if not w.buffer}
         return list(found.values())
 
 

@@ -126,12 +126,18 @@ def table_of(machine: Machine) -> Table:
 
 
 @lru_cache(maxsize=512)
+def meaning_of(machine: Machine, event: Backward) -> Meaning | None:
+    """What a loss comes to, within networks that hold several as well."""
+    return Meaning(event.loss, table_of(machine).opened) if isinstance(event.loss, Tensor) else None
+
+
+@lru_cache(maxsize=512)
 def scores_of(machine: Machine, event: Backward) -> tuple[Score, ...] | None:
     """The scores in a loss that samples of others were given; None where part of it is not understood."""
     table = table_of(machine)
-    if not isinstance(event.loss, Tensor):
+    meaning = meaning_of(machine, event)
+    if meaning is None:
         return None
-    meaning = Meaning(event.loss, table.opened)
     found = []
     for key, leaf in list(meaning.leaves.items()):
         critic = table.asked(leaf.value)
@@ -238,13 +244,15 @@ def moved_alike(machine: Machine) -> Iterator[Verdict]:
 def one_kind_only(machine: Machine) -> Iterator[Verdict]:
     """A critic is asked of one and the same samples as the real and as the made ones."""
     table = table_of(machine)
+    if len(table.nets) < 2:
+        return
     for event in {e.node: e for e in machine.journal.of(Backward)}.values():
         scores = scores_of(machine, event)
         mine = [s for s in scores or () if len([t for t in scores or () if t.critic is s.critic]) == 2]
         if len(mine) != 2 or len(scores or ()) != 2 or not mine[0].slope * mine[1].slope < 0:
             continue
         first, second = (_input(table, s.leaf.value) for s in mine)
-        if first is not None and first == second and len(table.nets) > 1:
+        if first is not None and first == second:
             why = "both scores of the critic are of the same samples: one should be of real, one of made ones"
             yield Verdict("duel-one-kind", event.node, why)
             return
@@ -355,11 +363,12 @@ def stepped_by_the_other(machine: Machine) -> Iterator[Verdict]:
 def penalty_turned(machine: Machine) -> Iterator[Verdict]:
     """The penalty on a critic's slopes rewards steep ones, or pushes them without end in one direction."""
     for event in {e.node: e for e in machine.journal.of(Backward)}.values():
-        if not isinstance(event.loss, Tensor) or not scores_of(machine, event):
+        meaning = meaning_of(machine, event)
+        slopes = [k for k, x in meaning.leaves.items() if x.name == "gradient"] if meaning else []
+        if meaning is None or not slopes or not scores_of(machine, event):
             continue
-        meaning = Meaning(event.loss, table_of(machine).opened)
-        for key, leaf in list(meaning.leaves.items()):
-            if leaf.name != "gradient" or key in meaning.hidden:
+        for key in slopes:
+            if key in meaning.hidden:
                 continue
             steep, flat = meaning.slope(key, {key: 2.0}), meaning.slope(key, {key: 0.5})
             if steep < -_SLIGHT:
@@ -376,7 +385,7 @@ def penalty_turned(machine: Machine) -> Iterator[Verdict]:
 def mixed_wrongly(machine: Machine) -> Iterator[Verdict]:
     """Samples between real and made ones, for a penalty: their shares have to add up to one."""
     table = table_of(machine)
-    if not any(scores_of(machine, e) for e in machine.journal.of(Backward)):
+    if len(table.nets) < 2 or not any(scores_of(machine, e) for e in machine.journal.of(Backward)):
         return
     for ask in {a.node: a for a in machine.asks.values()}.values():
         critic = table.of(_serials(ask.net))
