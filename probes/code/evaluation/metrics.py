@@ -54,6 +54,7 @@ from .compared import (
 )
 from .counts import logged_without_reset, normalised_over_batch, other_batch_size
 from .crosswise import metric_crosswise, power_of_nats
+from .ctc_texts import ctc_texts_misread
 from .exchanged import figures_exchanged
 from .figure_slips import first_place_by_nought, range_of_another, recall_by_cut, scored_against_inputs
 from .figures import area_of_decisions, emptied_with_each_batch, largest_of_one, size_with_sign
@@ -147,6 +148,7 @@ def metric_miscounts(view: View) -> Finding:
             *(handed_by_wrong_name, one_for_two, answers_asked_second, share_of_all, parts_crossed),
             *(answers_over_rows, figure_of_another_name, means_over_rows),
             power_of_nats,
+            ctc_texts_misread,
             *(first_place_by_nought, recall_by_cut, range_of_another, scored_against_inputs),
             goes_on_to_held_out,
             kept_between_evaluations,

@@ -14,6 +14,7 @@ from ...scripts.flow import flow
 from ...scripts.learning import takes_gradients
 from ...scripts.syntax import Script
 from ..evaluation.crosswise import marked_otherwise
+from ..evaluation.ctc_texts import real_tokens_marked
 from ..loss.ctc import ctc_lengths_padded
 from ..model.branches import loss_mask_unread
 from ..model.handed_masks import lengths_not_kept
@@ -92,6 +93,7 @@ def label_padding_counts(view: View) -> Finding:
         mask_of_loss_unread,
         *(mask_made_and_left, lengths_not_kept),
         shows("mask-apart"),
+        real_tokens_marked,
     )
     return first(view, either(*checks), "no labels are padded")
 
