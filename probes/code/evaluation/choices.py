@@ -346,8 +346,8 @@ def _start(value: ast.expr) -> float | None:
     if is_negative(value):
         inner = _start(value.operand)
         return None if inner is None else -inner
-    told = isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
-    return float(value.value) if isinstance(value, ast.Constant) and told else None
+    told = value.value if isinstance(value, ast.Constant) else None
+    return float(told) if isinstance(told, (int, float)) else None
 
 
 def _endless(source: Script, choice: Choice, inside: set[ast.AST]) -> ast.expr | None:

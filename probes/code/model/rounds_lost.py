@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from ...readers._tree import names_bound, names_in, of, unparse
-from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
@@ -40,7 +39,8 @@ def _lost(function: Function, loop: ast.For, node: ast.Assign) -> str | None:
         return None
     began = set(_began(function, loop, name))
     read = [e for e in of(node.value, ast.expr) if unparse(e) in began]
-    grown = {unparse(c.func.value) for c in of(loop, ast.Call) if _is_growth(c)}
+    methods = [c.func for c in of(loop, ast.Call) if isinstance(c.func, ast.Attribute)]
+    grown = {unparse(m.value) for m in methods if m.attr in _GROWS}
     lists = [e for e in read if isinstance(e, ast.Subscript) and unparse(e.value) in grown]
     others = {
         n.id for n in of(node.value, ast.Name) if not any(n in of(e, ast.Name) for e in lists)
@@ -65,10 +65,6 @@ def _lost(function: Function, loop: ast.For, node: ast.Assign) -> str | None:
 
 def _bound(loop: ast.For) -> set[str]:
     return {n for s in loop.body for n in names_bound(s)}
-
-
-def _is_growth(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and last_name(call.func) in _GROWS
 
 
 def _began(function: Function, loop: ast.For, name: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ def learned_beside_ids(source: Script) -> ast.AST | None:
     for call in source.calls:
         about = learned_from(source, call)
         table = _whole_table(about) if about is not None else None
-        if table is None or parts.get(table.id) != {True, False}:
+        if about is None or table is None or parts.get(table.id) != {True, False}:
             continue
         if source.function_around(call) is None and not TARGET_WORDS.search(unparse(about).lower()):
             return call
@@ -96,11 +96,11 @@ def one_cut_twice(source: Script) -> Finding | None:
         for name, value in pairs:
             if side(name) is False and unparse(value) in taught and not TARGET_WORDS.search(name.lower()):
                 return at(source, node, f"`{name}` holds the rows that are trained on")
-    for node in source.of(ast.Return):
-        ends = node.value.elts if isinstance(node.value, ast.Tuple) else []
+    for end in source.of(ast.Return):
+        ends = end.value.elts if isinstance(end.value, ast.Tuple) else []
         told = [unparse(e) for e in ends]
         if len(told) == 3 and told[1] == told[2] != told[0] and side(told[1]) is False and _cut_off(ends[0]):
-            return at(source, node, f"`{told[1]}` is handed back twice: the best is chosen by what is tested")
+            return at(source, end, f"`{told[1]}` is handed back twice: the best is chosen by what is tested")
     return None
 
 

@@ -239,9 +239,14 @@ def holds_another(machine: Machine) -> Iterator[Verdict]:
         lost = {s for s in reached if s not in held and machine.weights[s].name}
         whole = [n for n in machine.nets if n.parameters() and {w.serial for w in n.parameters()} <= lost]
         lone = not mine & reached or sets.count(frozenset(mine)) > 1
-        if mine and lone and whole and not any(n.escaped or n.opaque for n in whole):
+        if mine and lone and whole and not any(n.escaped or (n.opaque and not _is_whole(n)) for n in whole):
             why = (
                 "no loss reaches the weights that this optimizer holds, and it holds none of those that learn"
             )
             yield Verdict("holds-another", optimizer.node, why)
             return
+
+
+def _is_whole(net: Net) -> bool:
+    """A network of transformers, `AutoModelForCausalLM`: its weights are one, and nothing is added."""
+    return not net.children and re.match(r"[A-Z]\w+(?:For[A-Z]\w+|Model)$", net.layer or "") is not None

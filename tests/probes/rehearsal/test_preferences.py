@@ -143,6 +143,12 @@ def test_a_reference_that_learns() -> None:
     assert state("script-gradient-path-cut", PAIRS.replace("ref, batch", "model, batch")) == "present"
 
 
+def test_an_optimizer_of_the_reference() -> None:
+    text = PAIRS.replace("AdamW(model.parameters()", "AdamW(ref.parameters()")
+    assert state("script-optimizer-other-model", text) == "present"
+    assert state("script-optimizer-other-model", PAIRS) != "present"
+
+
 def test_a_mask_that_is_cut_at_the_other_end() -> None:
     assert state("script-label-padding-counts", PAIRS.replace("mask[:, 1:]", "mask[:, :-1]")) == "present"
 
