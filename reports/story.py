@@ -43,6 +43,7 @@ UNEXPLAINED = 0.5  # share from which a symptom is said to have no explanation
 MAIN_CURVES = ("train/loss", "eval/loss", "train/accuracy", "eval/accuracy", "grad_norm", "learning_rate")
 MOST_CURVES = 8
 WEIGHTY = 1 / 3  # share of the strongest reason's weight from which another one counts beside it
+SCRIPTS = (".py", ".ipynb")
 STRONG, MODERATE, SLIGHT = 2.0, 0.7, 0.1  # log-odds: changes the odds by 7, by 2, by 1.1
 
 
@@ -287,6 +288,22 @@ def notable(reasons: Sequence[Reason]) -> list[Reason]:
         if reason.reading.state is State.PRESENT or abs(reason.weight) >= SLIGHT:
             said.setdefault(reason.reading.why or reason.reading.symptom, reason)
     return list(said.values())
+
+
+def first_of(reasons: Sequence[Reason], most: int) -> list[Reason]:
+    """Return the first so many reasons; one that names a line of a script is among them if there is any.
+
+    A line is what whoever reads it can go to, so the last of the others makes room for it.
+    """
+    shown, rest = list(reasons[:most]), reasons[most:]
+    if not any(_names_line(r) for r in shown):
+        shown[-1:] = [r for r in rest if r.weight >= SLIGHT and _names_line(r)][:1] or shown[-1:]
+    return shown
+
+
+def _names_line(reason: Reason) -> bool:
+    seen = reason.reading.state is State.PRESENT
+    return seen and any(p.line is not None and p.file.endswith(SCRIPTS) for p in reason.reading.where)
 
 
 def chains(diagnosis: Diagnosis, hypothesis: Hypothesis) -> list[str]:

@@ -268,7 +268,7 @@ def _hypothesis(
 def _why(page: Page, diagnosis: Diagnosis, hypothesis: Hypothesis, verbose: bool) -> None:
     reasons = list(hypothesis.reasons) if verbose else story.notable(hypothesis.reasons)
     most = len(reasons) if verbose else MOST_REASONS
-    _reasons(page, diagnosis, "Why", reasons[:most], "+", verbose)
+    _reasons(page, diagnosis, "Why", story.first_of(reasons, most), "+", verbose)
     if len(reasons) > most:
         page.line((f"and {count(len(reasons) - most, 'more reason')}; -v shows all", "dim"), indent=5)
 

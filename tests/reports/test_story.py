@@ -50,6 +50,23 @@ def test_without_a_curve_what_is_sound_is_the_answer() -> None:
     assert story.sound(healthy()) == []
 
 
+def test_a_line_of_a_script_is_among_the_first_reasons() -> None:
+    """The reader can go to it; one that adds nothing takes no room, nor where a line is shown already."""
+    seen = [replace(reading(), symptom=f"s{i}", why=f"why {i}") for i in range(4)]
+    at_line = replace(seen[3], where=(Place("train.py", 9),))
+    reasons = [Reason(r, 2.0 - i, (), ()) for i, r in enumerate(seen[:3])]
+
+    def first(*rest: Reason) -> list[str]:
+        return [r.reading.symptom for r in story.first_of([*reasons, *rest], 2)]
+
+    assert first(Reason(at_line, 0.5, (), ())) == ["s0", "s3"]
+    assert first(Reason(at_line, 0.05, (), ())) == ["s0", "s1"]
+    assert first(Reason(replace(at_line, state=State.ABSENT), 0.5, (), ())) == ["s0", "s1"]
+    assert first(Reason(replace(at_line, where=(Place("train.log", 9),)), 0.5, (), ())) == ["s0", "s1"]
+    reasons[0] = Reason(replace(at_line, symptom="s0"), 2.0, (), ())
+    assert first(Reason(at_line, 0.5, (), ())) == ["s0", "s1"]
+
+
 def test_the_answer_names_the_operator() -> None:
     """The operator, rank and step that speak for it; its step is the dump's, whatever the log counts in."""
     seen = replace(reading(), step=2.0, subject=Subject("Torch.div.0.forward", 2.0, 1))
