@@ -42,6 +42,7 @@ from .choices import (
     kept_in_vain,
     other_figure_kept,
 )
+from .kept_beside import kept_beside_scored
 from .kept_sums import best_left_in_memory
 from .kept_unasked import kept_and_unasked
 from .keras_best import best_left_on_disk, training_watched
@@ -79,6 +80,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
             figure_never_raised,
             *(other_figure_kept, keeps_the_worst, loads_another_file, best_against_its_sense),
             weights_of_another_fold,
+            kept_beside_scored,
             figure_out_of_reach,
             best_file_each_round,
             file_each_round,

@@ -13,6 +13,7 @@ from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at, ok, outer_loop
 from ..shared.sides import side, words
+from .choices import choices
 from .file_places import places
 
 _INFINITE = re.compile(
@@ -279,16 +280,14 @@ def _read_for_best(source: Script, such: Callable[[str], bool]) -> tuple[ast.Cal
 
 def best_read_in_vain(source: Script) -> Finding | None:
     """`state = torch.load("best.pt")` after training, and nothing looks at `state` again."""
-    loop = outer_loop(source)
-    if loop is None:
-        return None
-    for call in source.named("load"):
+    loops = [n for n in (outer_loop(source), _loop_of_choice(source)) if n is not None]
+    for call in source.named("load", "from_bytes", "from_state_dict", "restore_checkpoint"):
         statement = source.statement(call)
         dropped = (
             isinstance(statement, ast.Expr) and statement.value is call and source.owner(call) == "torch"
         )
         if dropped and any("best" in t.lower() for t in _texts(source, call)):
-            if _comes_after(source, call, loop):
+            if any(_comes_after(source, call, n) for n in loops):
                 return at(source, call, "the best weights are read, and the model never gets them")
         if (
             source.owner(call) != "torch"
@@ -307,9 +306,15 @@ def best_read_in_vain(source: Script) -> Finding | None:
             n.id == target.id and isinstance(n.ctx, ast.Load) and n.lineno > call.lineno
             for n in of(around, ast.Name)
         )
-        if not used and _comes_after(source, call, loop):
+        if not used and any(_comes_after(source, call, n) for n in loops):
             return at(source, call, "the best weights are read, and the model never gets them")
     return None
+
+
+def _loop_of_choice(source: Script) -> ast.For | ast.While | None:
+    """The rounds in which weights are chosen, where no call tells which loop learns."""
+    found = (loops[-1] for c in choices(source) if c.files and (loops := source.loops_around(c.node)))
+    return next((n for n in found if isinstance(n, (ast.For, ast.While))), None)
 
 
 def _kept_by_choice(source: Script) -> set[str]:

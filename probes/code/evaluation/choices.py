@@ -57,7 +57,7 @@ def _choices(source: Script) -> Iterator[Choice]:
     for node in source.of(ast.If):
         pairs = list(_pairs(node.body))
         kept = tuple((n, v) for n, v in pairs if _WEIGHTS.search(unparse(v)) and not _is_figure(v))
-        files = tuple(c for s in node.body for c in of(s, ast.Call) if _SAVES.match(last_name(c.func)))
+        files = tuple(c for s in node.body for c in of(s, ast.Call) if _writes(source, c))
         for test in _tests(source, node):
             if len(test.ops) != 1 or type(test.ops[0]) not in _WAYS:
                 continue
@@ -75,6 +75,20 @@ def _choices(source: Script) -> Iterator[Choice]:
                 if sets or ((kept or files) and begun and not re.search(r"(?i)best", unparse(new))):
                     yield Choice(node, new, old, way, sets, kept, files)
                     break
+
+
+def _writes(source: Script, call: ast.Call) -> bool:
+    """A file of weights is written: by a library, by a function of the script, by bytes that flax made."""
+    name = last_name(call.func)
+    if _SAVES.match(name):
+        return True
+    if name in ("write_bytes", "write"):
+        return any(last_name(c.func) == "to_bytes" for a in call.args for c in of(a, ast.Call))
+    return any(
+        last_name(c.func) == "save" and _WEIGHTS.search(unparse(c)) is not None
+        for f in flow(source).called(call)
+        for c in of(f, ast.Call)
+    )
 
 
 def _is_figure(value: ast.expr) -> bool:
@@ -403,9 +417,9 @@ def other_figure_kept(source: Script) -> Finding | None:
         if len(told) != 1 or not isinstance(told[0], (ast.Name, ast.Attribute, ast.Subscript)):
             continue
         mine = flow(source)
-        alike = {unparse(choice.new), without_walrus(choice.new)}
+        alike = {unparse(choice.new), without_walrus(choice.new), _entry(choice.new)}
         alike |= {unparse(v) for v in mine.values(choice.new, 4)} | _without_margin(choice.new)
-        if alike & {unparse(told[0]), *(unparse(v) for v in mine.values(told[0], 4))}:
+        if alike & {unparse(told[0]), _entry(told[0]), *(unparse(v) for v in mine.values(told[0], 4))}:
             continue
         if (
             _one_of_row(choice.new)
@@ -416,6 +430,14 @@ def other_figure_kept(source: Script) -> Finding | None:
         why = f"`{unparse(choice.old)}` is held against {unparse(choice.new)} and set to {unparse(told[0])}"
         return at(source, told[0], why)
     return None
+
+
+def _entry(node: ast.expr) -> str:
+    """`scores["loss"]` of `scores.get("loss", 9.0)`."""
+    if isinstance(node, ast.Call) and last_name(node.func) == "get" and node.args:
+        owner = receiver(node)
+        return f"{unparse(owner)}[{unparse(node.args[0])}]" if owner is not None else unparse(node)
+    return unparse(node)
 
 
 def _without_margin(node: ast.expr) -> set[str]:

@@ -47,13 +47,14 @@ def figure_of_another_name(source: Script) -> Finding | None:
             inner = inner.args[0]
         if not isinstance(inner, ast.Subscript) or not isinstance(inner.slice, ast.Constant):
             continue
-        told, taken = _figure(name), _figure(str(inner.slice.value))
+        told, taken = figure_called(name), figure_called(str(inner.slice.value))
         if told and taken and told != taken:
             return at(source, value, f"what is called {name} is {inner.slice.value!r}")
     return None
 
 
-def _figure(name: str) -> str:
+def figure_called(name: str) -> str:
+    """Which figure a name tells of, or none."""
     apart = re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
     found = {_FIGURES[w] for w in apart if w in _FIGURES}
     return found.pop() if len(found) == 1 else ""

@@ -63,6 +63,7 @@ from .formulas import formula_wrong, half_converted, reduced_unlike
 from .handed_names import answers_asked_second, handed_by_wrong_name, one_for_two
 from .handed_unread import best_batch_told, data_unread, known_unread
 from .kept_sums import logits_as_chances, metric_keeps_one_batch, one_of_two_sums, sums_over_batches
+from .library_figures import library_figure_of_another_name
 from .lightning_scores import lists_of_hooks, one_metric_for_both
 from .meters import meters_go_on
 from .misread import softmax_of_two_axes, wrong_kind
@@ -147,6 +148,7 @@ def metric_miscounts(view: View) -> Finding:
             metric_crosswise,
             *(handed_by_wrong_name, one_for_two, answers_asked_second, share_of_all, parts_crossed),
             *(answers_over_rows, figure_of_another_name, means_over_rows),
+            library_figure_of_another_name,
             power_of_nats,
             ctc_texts_misread,
             *(first_place_by_nought, recall_by_cut, range_of_another, scored_against_inputs),

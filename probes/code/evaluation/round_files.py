@@ -216,7 +216,7 @@ def _reads_weights(source: Script) -> bool:
         source.named(
             *("load_state_dict", "load_weights", "load_checkpoint", "load_model", "load_param_into_net"),
             *("from_pretrained", "load_from_checkpoint", "restore", "load_parameters", "load_module"),
-            *("load_state", "restore_checkpoint", "set_state_dict"),
+            *("load_state", "restore_checkpoint", "set_state_dict", "from_bytes", "from_state_dict"),
         )
     ) or any(
         re.search(r"(?i)^(?:torch|.*fabric)$", source.owner(c))

@@ -464,9 +464,10 @@ def _blended(source: Script) -> Finding | None:
         what = unparse(call.args[0]) if call.args else ""
         owner = source.owner(call)
         name = what if owner in ("cv2", "torch.nn.functional", "ndimage", "", *_SMOOTH) else owner
-        if not re.search(
+        called = re.search(
             r"(?i)(?:^|[^a-z])(?:seg_?)?(?:mask|msk|label|lbl|seg|annot|gt)s?(?:_|\W|$)", name
-        ) or not is_label(target.replace("msk", "mask")):
+        ) and is_label(target.replace("msk", "mask"))
+        if not called and not _becomes_whole(source, call, target):
             continue
         if not _makes_samples(source, call) or _is_drawn(source, call, name):
             continue
@@ -481,6 +482,13 @@ def _blended(source: Script) -> Finding | None:
         if (smooth or by_default) and not cuts and not re.search(r"(?i)pred|logit|prob|soft|out", name):
             return at(source, call, "class numbers are blended where this mask is resized")
     return ok(source, seen, "masks are resized without blending") if seen is not None else None
+
+
+def _becomes_whole(source: Script, call: ast.Call, name: str) -> bool:
+    """What is resized is made whole numbers afterwards, whatever it is called: `lab.astype(np.int32)`."""
+    function = source.function_around(call)
+    whole = rf"\b{re.escape(name)}\.(?:long\(\)|(?:astype|to)\((?:dtype=)?[^()]*\bu?(?:int(?:32|64)|long)\b)"
+    return function is not None and re.search(whole, unparse(function)) is not None
 
 
 def _makes_samples(source: Script, call: ast.Call) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ...readers._tree import of, unparse, walk
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
@@ -66,16 +66,33 @@ def _wide(source: Script) -> Finding | None:
         if not _LAYERS.match(last_name(call.func)):
             continue
         given = keyword(call, "kernel_initializer") or keyword(call, "weight_init")
+        given = given or keyword(call, "kernel_init")
         if given is None:
             continue
         seen = seen or call
+        if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mult):
+            # `initializer("normal", shape) * 50`
+            factors = [n for s in (given.left, given.right) if (n := _number(s)) is not None]
+            if factors and abs(factors[0]) >= _GAIN and any("init" in n.lower() for n in names_in(given)):
+                return at(source, call, f"weights of a layer start {factors[0]:g} times too wide")
         for value in flow(source).values(given, 4):
             spread = _of_initializer(value)
             if spread is not None and spread >= WIDE:
                 return at(
                     source, call, f"weights of a layer start with deviation {spread:.3g}, whatever its width"
                 )
+    for call in source.named("param", "Embed", "Embedding"):
+        given = keyword(call, "embedding_init") or keyword(call, "embeddings_initializer")
+        if last_name(call.func) == "param" and len(call.args) > 2:
+            given = call.args[1]
+        spread = _of_initializer(given) if given is not None else None
+        seen = seen or (call if spread is not None else None)
+        if spread is not None and spread >= _FAR:
+            return at(source, call, f"what is learned here starts with a deviation of {spread:.3g}")
     return ok(source, seen, "weights start with a small deviation") if seen is not None else None
+
+
+_FAR = 5.0  # of embeddings, which PyTorch draws with a deviation of one
 
 
 # the largest gain that PyTorch's `calculate_gain` gives is below 2; a factor of ten is far beyond any of them
@@ -175,10 +192,15 @@ def _number(node: ast.expr) -> float | None:
 
 
 def _of_initializer(value: ast.expr) -> float | None:
-    """Keras's `RandomNormal(stddev=1.0)`, MindSpore's `Normal(sigma)`."""
+    """Keras's `RandomNormal(stddev=1.0)`, MindSpore's `Normal(sigma)`, flax's `initializers.normal(1.0)`."""
     if not isinstance(value, ast.Call):
         return None
     name = last_name(value.func)
+    if name == "initializer" and value.args:
+        return _of_initializer(value.args[0])
+    if name in ("normal", "truncated_normal") and "initializers" in unparse(value.func):
+        std = argument(value, "stddev", position=0)
+        return _number(std) if std is not None else None
     if name in ("RandomNormal", "TruncatedNormal", "random_normal_initializer"):
         std = argument(value, "stddev", position=1)
         return _number(std) if std is not None else None

@@ -36,6 +36,7 @@ from .made_again import (
     tensor_unregistered,
 )
 from .parts_unread import part_never_read
+from .pure_trees import tree_read_in_vain
 from .taken_up import counter_not_taken_up, drawn_after_restoring, epoch_repeated, statistics_not_saved
 
 _COUNTS = re.compile(r"(?i)epoch|step|iter")
@@ -57,7 +58,7 @@ def _incomplete(source: Script) -> Finding | None:
         *(count_in_vain, network_not_given_back, counter_never_moved),
         *(checkpoint_without_moments, counter_left_in_checkpoint, latest_never_restored, flag_unread),
         *(made_anew, into_the_average, average_unregistered, counter_outside),
-        *(keras_begun_again, keras_weights_alone, tensor_unregistered),
+        *(keras_begun_again, keras_weights_alone, tensor_unregistered, tree_read_in_vain),
     )(source)
     if again is not None:
         return again

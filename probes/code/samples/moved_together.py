@@ -55,10 +55,11 @@ def left_where_it_was(source: Script) -> Finding | None:
         together = _handed_on(function)
         if len(together) < 2:
             continue
+        also = {moved for _, moved in _moved(function)}  # moved elsewhere, it lies over the picture
         for node, name in _moved(function):
             if name not in together or _OVER.match(_word(name)) or not _PICTURE.match(_word(name)):
                 continue
-            others = sorted(o for o in together if o != name and _OVER.match(_word(o)))
+            others = sorted(o for o in together if o != name and (_OVER.match(_word(o)) or o in also))
             if not others:
                 continue
             block = block_of(source, node)

@@ -23,6 +23,7 @@ from .exchanged import figures_exchanged
 from .in_training_mode import mean_for_deviation
 from .left_over import divided_before_taken_off
 from .mapped_sides import scaled_and_prepared
+from .read_raw import figures_of_unit_on_bytes
 from .slipped_signs import standardised_astray
 from .trained_bodies import prepared_after_division
 
@@ -38,7 +39,7 @@ def range_does_not_fit(view: View) -> Finding:
             *(_after_unit, _before_unit, _twice, normalised_again, divided_again, rescaled_again),
             *(prepared_for_other, scaled_and_prepared, prepared_after_division, normalised_along_other_axis),
             *(divided_before_taken_off, _by_hand, _shown_from_both_sides, mean_for_deviation),
-            *(figures_exchanged, standardised_astray, pixels_of_another_range),
+            *(figures_exchanged, standardised_astray, pixels_of_another_range, figures_of_unit_on_bytes),
         ),
         "the scripts do not normalise by given figures",
     )

@@ -11,7 +11,7 @@ from ...registry import Finding, View, probe
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.sides import either
-from .read_raw import decoded_and_left, figures_of_unit_on_bytes
+from .read_raw import decoded_and_left
 from .trained_bodies import body_unprepared
 
 _LOADED = re.compile(r"(?:^|\.)(?:mnist|fashion_mnist|cifar10|cifar100)$")
@@ -33,7 +33,7 @@ def raw_pixels(view: View) -> Finding:
     """
     return first(
         view,
-        either(_raw, body_unprepared, decoded_and_left, figures_of_unit_on_bytes),
+        either(_raw, body_unprepared, decoded_and_left),
         "the scripts read no pictures and train on them",
     )
 

@@ -426,3 +426,162 @@ def test_rows_are_divided_by_rows(hit: str) -> None:
     assert state("script-metric-miscounts", wrong) == "present"
     for below in ("n", "len(loader.dataset)", "max(n, 1)"):
         assert state("script-metric-miscounts", WORDS.format(n="n", hit=hit, below=below)) != "present"
+
+
+FIGURES = """
+import numpy as np
+from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
+from sklearn.metrics import precision_recall_fscore_support
+from transformers import Trainer
+def metrics(answers):
+    logits, labels = answers
+    pred = np.argmax(logits, axis=-1)
+    {p}, {r}, f, _ = precision_recall_fscore_support(labels, pred, average="macro", zero_division=0)
+    rows = {{"accuracy": accuracy_score(labels, pred), "precision": p, "recall": r, "macro_f1": f}}
+    {more}
+    return rows
+Trainer(model=model, args=args, train_dataset=data, compute_metrics=metrics).train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("p", "r", "more"),
+    [
+        ("r", "p", "pass"),
+        ("p", "r", 'rows["f1"] = precision_score(labels, pred, average="macro")'),
+        ("p", "r", 'rows["f1_macro"] = f1_score(labels, pred, average="micro")'),
+        ("p", "r", "recall = float(precision_score(labels, pred, average='macro'))"),
+        ("p", "r", "recall, precision, f1, n = precision_recall_fscore_support(labels, pred)"),
+    ],
+)
+def test_figures_of_a_library_under_another_name(p: str, r: str, more: str) -> None:
+    assert state("script-metric-miscounts", FIGURES.format(p=p, r=r, more=more)) == "present"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "pass",
+        'rows["f1_macro"] = f1_score(labels, pred, average="macro")',
+        'rows["accuracy"] = f1_score(labels, pred, average="micro")',
+        'rows["weighted_f1"] = round(f1_score(labels, pred, average="weighted"), 4)',
+        "sensitivity = recall_score(labels, pred, average='macro')",
+        'rows["f1_per_class"] = f1_score(labels, pred, average=None)',
+        "precision, recall, f1, n = precision_recall_fscore_support(labels, pred, average='micro')",
+    ],
+)
+def test_figures_of_a_library_under_their_names(more: str) -> None:
+    assert state("script-metric-miscounts", FIGURES.format(p="p", r="r", more=more)) != "present"
+
+
+MASKS = """
+import cv2
+import torch
+from torch.utils.data import DataLoader
+import numpy as np
+NUM_CLASSES = 3
+class Glands:
+    def __getitem__(self, i):
+        img = cv2.imread(self.pictures[i])
+        lab = cv2.imread(self.labels[i], cv2.IMREAD_GRAYSCALE)
+        img = cv2.resize(img, (256, 256), interpolation=cv2.INTER_LINEAR)
+        lab = cv2.resize(lab, (256, 256){way})
+        return img, {whole}
+def augment(img, lab):
+    if np.random.rand() < 0.5:
+        img, lab = img[:, ::-1], lab[:, ::-1]
+    if np.random.rand() < 0.5:
+        img, lab = {second}
+    return np.ascontiguousarray(img), np.ascontiguousarray(lab)
+for x, y in DataLoader(Glands(), 8, shuffle=True):
+    loss = torch.nn.functional.cross_entropy(net(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+KEPT_WHOLE = {"way": ", interpolation=cv2.INTER_NEAREST", "whole": "lab.astype(np.int32)"}
+
+
+def test_what_was_moved_before_is_moved_again() -> None:
+    assert (
+        state("script-sample-torn-apart", MASKS.format(**KEPT_WHOLE, second="img[::-1], lab[::-1]"))
+        != "present"
+    )
+    assert state("script-sample-torn-apart", MASKS.format(**KEPT_WHOLE, second="img[::-1], lab")) == "present"
+    brighter = MASKS.format(**KEPT_WHOLE, second="img * 1.1, lab")
+    assert state("script-sample-torn-apart", brighter) != "present"
+
+
+@pytest.mark.parametrize("way", [", interpolation=cv2.INTER_LINEAR", ""])
+def test_what_becomes_whole_numbers_is_not_blended(way: str) -> None:
+    both = "img[::-1], lab[::-1]"
+    text = MASKS.format(way=way, whole="lab.astype(np.int32)", second=both)
+    assert state("script-mask-interpolated", text) == "present"
+    assert state("script-mask-interpolated", MASKS.format(**KEPT_WHOLE, second=both)) != "present"
+    heights = MASKS.format(way=way, whole="lab.astype(np.float32)", second=both)
+    assert state("script-mask-interpolated", heights) != "present"
+
+
+KEPT_BEST = """
+    best = 0.0
+    for epoch in range(30):
+        for i in range(steps):
+            idx = order[i * BATCH:(i + 1) * BATCH]
+            state, loss = train_step(state, xt[idx], yt[idx], key)
+        acc = evaluate(state.{scored}, xv, yv)
+        if acc > best:
+            best = acc
+            path.write_bytes(serialization.to_bytes(state.{kept}))
+    {name} = serialization.from_bytes(state.{kept}, open("best.msgpack", "rb").read())
+    print("test", evaluate({last}, xs, ys))
+main()
+"""
+
+
+def _kept(**ways: str) -> str:
+    head = FLAX.format(**JAX).partition("    for epoch in range(30):")[0]
+    return head.replace("{{", "{").replace("}}", "}") + KEPT_BEST.format(**ways)
+
+
+def test_the_weights_that_are_scored_are_kept() -> None:
+    symptom = "script-best-chosen-wrongly"
+    for both in ("ema", "params"):
+        assert state(symptom, _kept(scored=both, kept=both, name="ema", last="ema")) != "present"
+    assert state(symptom, _kept(scored="ema", kept="params", name="ema", last="ema")) == "present"
+    assert state(symptom, _kept(scored="params", kept="ema", name="ema", last="ema")) == "present"
+
+
+@pytest.mark.parametrize(
+    ("reads", "told"),
+    [
+        ("state = serialization.from_bytes(state, last.read_bytes())", False),
+        ("serialization.from_bytes(state, last.read_bytes())", True),
+        ("checkpoints.restore_checkpoint(folder, state)", True),
+    ],
+)
+def test_a_tree_that_is_read_is_taken(reads: str, told: bool) -> None:
+    text = FLAX.format(**JAX).replace("state = serialization.from_bytes(state, last.read_bytes())", reads)
+    assert (state("script-resume-incomplete", text) == "present") is told
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('pos = self.param("pos", nn.initializers.normal(20.0), (1, 64, 32))', True),
+        ('pos = self.param("pos", nn.initializers.normal(0.02), (1, 64, 32))', False),
+        ("x = nn.Dense(64, kernel_init=nn.initializers.normal(2.0))(x)", True),
+        ("x = nn.Dense(64, kernel_init=nn.initializers.normal(stddev=0.02))(x)", False),
+        ("x = nn.Embed(900, 64, embedding_init=nn.initializers.normal(stddev=1.0))(x)", False),
+        ("x = nn.Dense(64, kernel_init=nn.initializers.lecun_normal())(x)", False),
+    ],
+)
+def test_how_far_weights_of_flax_start(line: str, told: bool) -> None:
+    text = f"""
+import flax.linen as nn
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        {line}
+        return x
+"""
+    assert (state("script-weights-start-wide", text) == "present") is told
