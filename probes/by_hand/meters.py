@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..readers._tree import unparse
 from ..scripts.syntax import Script
 from .arrays import tensor
 from .cases import CUT, Case, cases
@@ -25,7 +26,7 @@ from .things import Names
 
 _ADDS = re.compile(r"^(?:add|update|update_state|accumulate|push|step|append|put|observe|record|__call__)$")
 _GIVES = re.compile(
-    r"^(?:value|values|compute|result|get|score|avg|average|mean|summary|evaluate|final|__float__|\w+_value)$"
+    r"^(?:value|values|compute|result|eval|get|score|avg|average|mean|summary|evaluate|final|__float__|\w+_value)$"
 )
 _TOP_ONE = re.compile(r"(?i)^top_?1$")
 _METERS = ("accuracy", "mae", "mse", "rmse", "r2", "f1", "precision", "recall", "iou", "dice", "specificity")
@@ -43,6 +44,8 @@ def broken_meter(source: Script) -> tuple[ast.AST, str] | None:
         if kind not in _METERS or len(adds) != 1 or len(gives) != 1 or any(f in adds for f in gives):
             continue
         names = _needed(adds[0])[1:]
+        if not names and adds[0].args.vararg is not None and any("Metric" in unparse(b) for b in owner.bases):
+            names = ["y_pred", "y"]  # MindSpore's `update(self, *inputs)` gets answers and labels
         if len(names) != 2:
             continue
         orders = [(0, 1), (1, 0)]
@@ -52,11 +55,59 @@ def broken_meter(source: Script) -> tuple[ast.AST, str] | None:
             orders = [(0, 1)]
         if (why := _off(source, owner, adds[0].name, gives[0].name, kind, orders)) is not None:
             return adds[0], why
+        clears = [f for n, f in methods.items() if n in ("reset", "clear", "reset_states", "reset_state")]
+        if len(clears) == 1 and len(_needed(clears[0])) == 1:
+            asked = (adds[0].name, gives[0].name, clears[0].name)
+            if (why := _goes_on(source, owner, asked, kind, orders[0])) is not None:
+                return clears[0], why
     return None
 
 
+def _goes_on(
+    source: Script, owner: ast.ClassDef, asked: tuple[str, str, str], kind: str, order: tuple[int, int]
+) -> str | None:
+    """Why the same rows give another figure once it was cleared: something of the rows before is left."""
+    adds, gives, clears = asked
+    machine = Interpreter(source, _settings(source))
+    for case in cases(FAMILY[kind], 1):
+        if isinstance(case.said, list) or not _FIRST < len(case.said) == len(case.scores):
+            continue
+        one, other = _halves(case)
+        try:
+            told: list[Any] = []
+            meter = machine.make(owner, [], _options(owner))
+            for part in (one, other):
+                given = [tensor(part.said.copy()), tensor(part.truth.copy())]
+                machine.ask(meter, adds, [given[order[0]], given[order[1]]])
+                told.append(np.asarray(machine.ask(meter, gives, []), float).view(np.ndarray))
+                machine.ask(meter, clears, [])
+            alone = _counted_once(machine, owner, adds, gives, other, order)
+        except TooLong:
+            return None
+        except (Unfit, TypeError, ValueError, KeyError, IndexError, AttributeError):
+            continue
+        if alone is None or told[1].size != 1 or not np.isfinite(told[1]).all():
+            continue
+        if not np.allclose(told[1], alone, rtol=NEAR, atol=1e-6):
+            now, then = float(told[1].reshape(-1)[0]), float(np.reshape(alone, -1)[0])
+            return f"after `{clears}` made rows come to {now:.4g}, and to {then:.4g} in a new `{owner.name}`"
+        return None
+    return None
+
+
+def _counted_once(
+    machine: Interpreter, owner: ast.ClassDef, adds: str, gives: str, case: Case, order: tuple[int, int]
+) -> Any:
+    meter = machine.make(owner, [], _options(owner))
+    given = [tensor(case.said.copy()), tensor(case.truth.copy())]
+    machine.ask(meter, adds, [given[order[0]], given[order[1]]])
+    made = np.asarray(machine.ask(meter, gives, []), float).view(np.ndarray)
+    return made if made.size == 1 and np.isfinite(made).all() else None
+
+
 def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    plain = name.replace("mIoU", "MIou").replace("IoU", "Iou").replace("IOU", "Iou")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", plain).lower()
 
 
 def _needed(function: ast.FunctionDef) -> list[str]:

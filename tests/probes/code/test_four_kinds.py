@@ -585,3 +585,77 @@ class Net(nn.Module):
         return x
 """
     assert (state("script-weights-start-wide", text) == "present") is told
+
+
+METER = """
+import numpy as np
+from mindspore.train import Metric, Model
+class {name}({base}):
+    def __init__(self, num_classes):
+        super().__init__()
+        self.n = num_classes
+        {starts}
+    def {clear}(self):
+        {clears}
+    def update(self, {given}):
+        {takes}
+        pred = logits.argmax(axis=1)
+        idx = label.reshape(-1).astype(np.int64) * self.n + pred.reshape(-1)
+        self.m {adds} np.bincount(idx, minlength=self.n ** 2).reshape(self.n, self.n)
+    def {gives}(self):
+        inter = np.diag(self.m)
+        union = {union}
+        return float(np.mean(inter / np.maximum(union, 1)))
+model = Model(net, loss_fn=loss, optimizer=opt, metrics={{"miou": {name}(3)}})
+model.train(10, data)
+"""
+ZEROS = "self.m = np.zeros((self.n, self.n), dtype=np.int64)"
+WHOLE = {
+    "name": "MeanIoU",
+    "base": "Metric",
+    "starts": "self.clear()",
+    "clear": "clear",
+    "clears": ZEROS,
+    "given": "*inputs",
+    "takes": "logits, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])",
+    "adds": "+=",
+    "gives": "eval",
+    "union": "self.m.sum(0) + self.m.sum(1) - inter",
+}
+BARE = {
+    "base": "object",
+    "given": "logits, label",
+    "takes": "pass",
+    "gives": "compute",
+    "clear": "reset",
+    "starts": ZEROS,
+}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {},
+        {"union": "self.m.sum(axis=1) + self.m.sum(axis=0) - np.diag(self.m)"},
+        {"name": "MIOUMetric"},
+        BARE,
+        {**BARE, "clears": "self.m[:] = 0"},
+    ],
+)
+def test_meters_of_a_union(edit: dict[str, str]) -> None:
+    assert state("script-metric-miscounts", METER.format(**{**WHOLE, **edit})) != "present"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"union": "self.m.sum(0) + self.m.sum(1)"},
+        {"union": "self.m.sum(1)"},
+        {"adds": "="},
+        {**BARE, "union": "self.m.sum(0)"},
+        {**BARE, "clears": "pass"},
+        {**BARE, "clears": "self.m = self.m + 0"},
+    ],
+)
+def test_meters_that_count_something_else(edit: dict[str, str]) -> None:
+    assert state("script-metric-miscounts", METER.format(**{**WHOLE, **edit})) == "present"
