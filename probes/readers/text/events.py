@@ -115,6 +115,11 @@ def exception_of(line: str) -> tuple[str, str] | None:
 
 
 def shorten(text: str) -> str:
-    """At most 300 characters of a line, secrets replaced."""
+    """At most 300 characters of a line, secrets replaced; cut after a word where that is near."""
     text = " ".join(text.split())[: 2 * MAX_TEXT]
-    return redact("", text)[:MAX_TEXT]
+    text = redact("", text)
+    if len(text) <= MAX_TEXT:
+        return text
+    cut = text[: MAX_TEXT - 1]
+    words = cut.rpartition(" ")[0]
+    return (words if len(words) > MAX_TEXT / 2 else cut) + "…"

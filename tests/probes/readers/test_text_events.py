@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from traindoctor.probes.readers import text_log
+from traindoctor.probes.readers.text.events import shorten
 from traindoctor.probes.readers.text.label_lists import all_masked
 
 from ._text import events, file_of, points, read
@@ -417,3 +418,16 @@ def test_a_sample_whose_labels_are_all_masked(labels: str, found: list[str]) -> 
     """Printed before training, below its inputs, whose line looks the same."""
     text = f"input_ids:\n[11, 12, 13, 14, 15]\n{labels}step 1 loss 2.0\nstep 2 loss 1.9\n"
     assert [e.data for e in all_masked(text.encode(), "train.log")] == found
+
+
+@pytest.mark.parametrize(
+    ("line", "end", "length"),
+    [("word " * 100, "word…", 300), ("x" * 500, "x…", 300), ("as it is", "is", 8)],
+    ids=["after a word", "one long word", "short"],
+)
+def test_a_long_line_is_cut_where_it_can_be_read(line: str, end: str, length: int) -> None:
+    """The cut shows, and stands after a word where there is one near."""
+    said = shorten(line)
+
+    assert said.endswith(end)
+    assert length - 5 <= len(said) <= length
