@@ -14,6 +14,7 @@ from ..labels.spans import (
     part_truncated_and_asked,
 )
 from ..labels.tags import pieces_of_one_row, tags_by_place
+from ..samples.cycles import turn_of_another_part
 from ..samples.negatives import negatives_are_positives
 from ..samples.recommended import all_are_wanted, drawn_item_preferred, drawn_without_asking, padding_is_drawn
 from ..scaling.fitted_alone import divided_by_square
@@ -168,6 +169,6 @@ def figures_impossible(view: View) -> Finding:
     checks = either(
         *(frames_do_not_fit, last_beta_above_one, discount_above_one, most_words_masked),
         divided_by_square,
-        *(waves_of_half_a_period, lambda s: text_cut_short(view, s)),
+        *(waves_of_half_a_period, turn_of_another_part, lambda s: text_cut_short(view, s)),
     )
     return first(view, checks, "the scripts hold no such figures")

@@ -118,7 +118,10 @@ def _owner(value: ast.expr) -> str | None:
 def _steps(source: Script, owner: str) -> bool:
     """It is moved step by step: an optimizer, a schedule, whatever it is called."""
     last = owner.rpartition(".")[2]
-    return any(source.owner(c).rpartition(".")[2] == last for c in source.named("step"))
+    steps = source.named("step")
+    given = [a for c in steps for a in c.args if isinstance(a, (ast.Name, ast.Attribute))]
+    by_scaler = any(last_name(a) == last for a in given)
+    return by_scaler or any(source.owner(c).rpartition(".")[2] == last for c in steps)
 
 
 def _is_count(source: Script, kept: ast.AST, value: ast.expr) -> bool:

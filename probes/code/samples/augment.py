@@ -223,6 +223,21 @@ def _one_axis_of_colours(node: ast.Assign) -> bool:
 _DRAWS = ("randperm", "permutation", "shuffle", "flip", "roll")
 
 
+def _made_of(function: Function, name: str) -> set[str]:
+    """A name, and those that are made of it: `onehot = eye[y]`, `soft.scatter_(1, y[:, None], 0.9)`."""
+    found = {name}
+    for _ in range(3):
+        for node in of(function, ast.Assign, ast.Expr):
+            call = node.value
+            if isinstance(node, ast.Assign) and names_in(call) & found:
+                found |= {n.id for t in node.targets for n in of(t, ast.Name) if isinstance(n.ctx, ast.Store)}
+            elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                filled = call.func.attr in ("scatter_", "index_put_", "copy_")
+                if filled and any(names_in(a) & found for a in call.args):
+                    found |= names_in(call.func.value)
+    return found
+
+
 def _mixed_apart(source: Script) -> Finding | None:
     """`lam * x + (1 - lam) * x[a]` with targets `y[b]`, or with the targets as they were."""
     seen: ast.AST | None = None
@@ -235,13 +250,15 @@ def _mixed_apart(source: Script) -> Finding | None:
         x, y = parameters[:2]
         partners: dict[str, set[str]] = {x: set(), y: set()}
         fresh: dict[str, int] = {x: 0, y: 0}
+        targets = _made_of(function, y) - {x}
         for node in walk(function):
             held = node.value if isinstance(node, ast.Subscript) else None
-            if isinstance(held, ast.Name) and held.id in partners and isinstance(node, ast.Subscript):
+            if isinstance(held, ast.Name) and held.id in {x, *targets} and isinstance(node, ast.Subscript):
                 if isinstance(node.slice, (ast.Slice, ast.Tuple, ast.Constant)):
                     continue
-                partners[held.id].add(unparse(node.slice))
-                fresh[held.id] += any(last_name(c.func) in _DRAWS for c in of(node.slice, ast.Call))
+                mine = y if held.id in targets else x
+                partners[mine].add(unparse(node.slice))
+                fresh[mine] += any(last_name(c.func) in _DRAWS for c in of(node.slice, ast.Call))
             elif isinstance(node, ast.Call) and last_name(node.func) in ("flip", "roll"):
                 name = source.owner(node) if source.owner(node) in partners else ""
                 if name:
