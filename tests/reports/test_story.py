@@ -237,13 +237,15 @@ def test_what_was_seen_at_the_lines_of_a_likely_cause_is_not_called_unexplained(
         assert [s for s, _ in story.not_explained(seen, told=[told])] == wanted
 
 
-def test_doubt_is_said_where_no_cause_is_sure() -> None:
-    """Readings that do not fit together are a caveat, unless one cause is sure anyway."""
-    sure = replace(sick(), hypotheses=(hypothesis(LR, 0.95),))
+def test_doubt_is_said_where_no_cause_is_named() -> None:
+    """Readings that do not fit together are a caveat, unless a cause is named that explains them."""
+    vague = replace(sick(), conflict=5.5, hypotheses=(hypothesis(LR, 0.4),))
+    named = replace(vague, hypotheses=(hypothesis(LR, 0.6),))
 
-    assert len(story.caveats(sick())) == 1
-    assert story.caveats(sure) == []
-    assert len(story.caveats(replace(sure, converged=False))) == 1
+    assert len(story.caveats(vague)) == 1
+    assert story.caveats(replace(vague, conflict=4.2)) == []
+    assert story.caveats(named) == []
+    assert len(story.caveats(replace(named, converged=False))) == 1
 
 
 @pytest.mark.parametrize(
