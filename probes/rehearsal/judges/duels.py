@@ -59,6 +59,8 @@ class Table:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self.meanings: dict[Backward, Meaning | None] = {}
+        self.scores: dict[Backward, tuple[Score, ...] | None] = {}
         self.held = [frozenset(w.serial for w in o.weights or ()) for o in machine.optimizers]
         trained = frozenset().union(*self.held) if self.held else frozenset()
         found = {id(n): n for n in (*machine.nets, *(a.net for a in machine.asks.values()))}
@@ -125,15 +127,24 @@ def table_of(machine: Machine) -> Table:
     return Table(machine)
 
 
-@lru_cache(maxsize=512)
 def meaning_of(machine: Machine, event: Backward) -> Meaning | None:
     """What a loss comes to, within networks that hold several as well."""
-    return Meaning(event.loss, table_of(machine).opened) if isinstance(event.loss, Tensor) else None
+    table = table_of(machine)
+    if event not in table.meanings:
+        known = isinstance(event.loss, Tensor)
+        table.meanings[event] = Meaning(event.loss, table.opened) if known else None
+    return table.meanings[event]
 
 
-@lru_cache(maxsize=512)
 def scores_of(machine: Machine, event: Backward) -> tuple[Score, ...] | None:
     """The scores in a loss that samples of others were given; None where part of it is not understood."""
+    table = table_of(machine)
+    if event not in table.scores:
+        table.scores[event] = _scores_in(machine, event)
+    return table.scores[event]
+
+
+def _scores_in(machine: Machine, event: Backward) -> tuple[Score, ...] | None:
     table = table_of(machine)
     meaning = meaning_of(machine, event)
     if meaning is None:
