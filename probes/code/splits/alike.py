@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Iterable
 
 from ....engine.model import State
 from ...readers._tree import of, unparse, walk
-from ...readers.script import all_arguments, last_name, receiver
+from ...readers.script import last_name
 from ...registry import Finding, View, probe
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..labels.one_side import classes_exchanged
 from ..method.written import asked_without_template
 from ..model.inputs import JOINS
-from ..samples.batches import batches_differ, symbol
+from ..samples.batches import batches_differ
 from ..shared.checks import at, first, ok
 from ..shared.nodes import assigned
 from ..shared.roles import (
@@ -32,6 +31,7 @@ from ..shared.roles import (
 )
 from ..shared.sides import either, words
 from ..tensorflow.generators import asked_raw, generators_apart
+from .done import LAYS_OUT, Change, doing, done_to, plain_words
 from .fit_apart import fit_apart
 from .flags import labelled_by_switch
 from .handed_apart import setting_left_out
@@ -117,7 +117,7 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
             if not _is_assigned(source, stem, other):
                 continue
             seen = nodes[0]
-            theirs = {_shape(n, split, other) for n in processed.get((other, stem), [])}
+            theirs = {done_to(n, split, other) for n in processed.get((other, stem), [])}
             for node in nodes:
                 if _taken_from(source, stem, split, other, node) or _of_another_function(
                     source, node, stem, split, other
@@ -128,16 +128,16 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
                 if labels and scaled_back(source) and _SCALES.search(unparse(node)):
                     continue
                 theirs |= {
-                    _shape(n, split, second)
+                    done_to(n, split, second)
                     for second in _aliases(source, stem, other)
                     for n in processed.get((second, stem), [])
                 }
-                if _shape(node, split, other) not in theirs and not _where_used(source, node, split, other):
+                if done_to(node, split, other) not in theirs and not _where_used(source, node, split, other):
                     return at(source, node, f"this is done to the {split} data and not to the {other} data")
     return ok(source, seen, "both splits are processed alike") if seen is not None else None
 
 
-def _columns_set(source: Script, node: _Change, split: str, other: str) -> bool:
+def _columns_set(source: Script, node: Change, split: str, other: str) -> bool:
     """Columns are standardised on one side, and those of the other are set in another way of writing."""
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     if not isinstance(target, ast.Subscript):
@@ -159,19 +159,15 @@ def _aliases(source: Script, stem: str, split: str) -> list[str]:
     return [s for c in called if (s := split_of(c)) and c == stem.replace("*", s)]
 
 
-def _where_used(source: Script, node: _Change, split: str, other: str) -> bool:
+def _where_used(source: Script, node: Change, split: str, other: str) -> bool:
     """The other side goes through the same where it is used: `Rows((test_x - mean) / std)`."""
     text = unparse(node.value).replace(split, other)
     return any(unparse(n) == text for n in source.of(ast.BinOp, ast.Call) if n is not node.value)
 
 
-_Change = ast.Assign | ast.AugAssign
-_LAYS_OUT = frozenset(("reshape", "view", "unflatten", "expand", "resize"))  # values stay what they are
-
-
-def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Change]]:
+def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[Change]]:
     """Statements that change a split's data in place (`val_x = (val_x - mean) / std`), by split and stem."""
-    found: dict[tuple[str, str], list[_Change]] = {}
+    found: dict[tuple[str, str], list[Change]] = {}
     for node in source.of(ast.Assign, ast.AugAssign):
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         if isinstance(target, ast.Tuple):
@@ -196,17 +192,9 @@ def _processing(source: Script, labels: bool) -> dict[tuple[str, str], list[_Cha
     return found
 
 
-_BOTH = re.compile(r"(?<![a-z])train_?(?:and_?)?(?:val|valid|dev)(?![a-z])")
-
-
-def _plain_words(text: str) -> str:
-    """In small letters; `train_val` is the part of training, before it is parted once more."""
-    return _BOTH.sub("train", text.lower())
-
-
 def _stem(name: str, split: str) -> str:
     """A name without its split."""
-    return _plain_words(name).replace(split, "*")
+    return plain_words(name).replace(split, "*")
 
 
 def _is_size(value: ast.expr) -> bool:
@@ -239,7 +227,7 @@ def _whole(target: ast.expr) -> str:
     return ""
 
 
-def _changes(node: _Change, name: str, labels: bool) -> bool:
+def _changes(node: Change, name: str, labels: bool) -> bool:
     """The new value is computed from the old one."""
     if isinstance(node, ast.AugAssign):
         text = isinstance(node.value, ast.JoinedStr) or (
@@ -276,7 +264,7 @@ def _calculates(node: ast.AST) -> bool:
         return _calculates(node.value)
     if isinstance(node, ast.Call) and last_name(node.func) in ("range", "arange", "len"):
         return False
-    if isinstance(node, ast.Call) and last_name(node.func) in _LAYS_OUT:
+    if isinstance(node, ast.Call) and last_name(node.func) in LAYS_OUT:
         return isinstance(node.func, ast.Attribute) and _calculates(node.func.value)  # sizes are no values
     return any(_calculates(child) for child in ast.iter_child_nodes(node))
 
@@ -440,7 +428,7 @@ def _names_labels(name: str) -> bool:
     return any(w in lower for w in _LABELS) or lower.endswith("y")
 
 
-def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Change]]) -> None:
+def _pairs(node: Change, labels: bool, found: dict[tuple[str, str], list[Change]]) -> None:
     """`train_y, val_y = f(train_labels), g(val_labels)`: each half as a statement of its own."""
     if not isinstance(node, ast.Assign):
         return
@@ -449,7 +437,7 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
         isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
     ):
         return
-    if len({_doing(v) for v in value.elts}) == 1:
+    if len({doing(v) for v in value.elts}) == 1:
         return  # one thing is done to all
     parts = {trains(split_of(t.id)) for t in target.elts if isinstance(t, ast.Name)}
     if not {True, False} <= parts and parts not in ({True}, {False}):
@@ -462,44 +450,6 @@ def _pairs(node: _Change, labels: bool, found: dict[tuple[str, str], list[_Chang
             if _names_labels(one.id) == labels and not _is_figure(one.id):
                 half = ast.copy_location(ast.Assign(targets=[one], value=made), node)
                 found.setdefault((split, _stem(one.id, split)), []).append(half)
-
-
-class _Whole(ast.NodeTransformer):
-    """Takes the rows that are chosen off what they are chosen of: `y[~is_val]`, `Subset(x, rows)`."""
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Keep the items of tuples and dicts."""
-        self.generic_visit(node)
-        return node if isinstance(node.slice, (ast.Constant, ast.Tuple)) else node.value
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        """The whole of a subset."""
-        self.generic_visit(node)
-        return node.args[0] if last_name(node.func) == "Subset" and node.args else node
-
-
-def _doing(value: ast.expr) -> str:
-    """What is done, whatever it is done to: names, and what a function of the script is told, left out."""
-    value = _Whole().visit(copy.deepcopy(value))
-    if isinstance(value, ast.Call) and not any(isinstance(n, ast.BinOp) for n in walk(value)):
-        given = all_arguments(value)
-        told = [a for a in given if not isinstance(a, ast.Constant) and not _BATCHING.search(unparse(a))]
-        return " ".join(
-            "attr" if isinstance(a, ast.Attribute) and a is not value.func else _plain(a)
-            for a in (value.func, *told)
-        )
-    return _plain(value)
-
-
-_BATCHING = re.compile(r"(?i)^(?:[\w.]+[._])?(?:batch_?size|bsz|bs|batch|num_workers|workers)(?:_\w+)?$")
-# rows that are picked by a mask or an index: `y[~is_val]`
-_MASKED = re.compile(r"\[~?[\w.*]+\]")
-_TURNED = re.compile(r"UnaryOp\(op=Invert\(\), operand=(Name\(.*?ctx=Load\(\)\))\)")
-
-
-def _plain(node: ast.expr) -> str:
-    text = re.sub(r"attr='\w*(?:train|val|valid|test|dev|eval)\w*'", "", ast.dump(node))
-    return re.sub(r"id='\w+'", "", _TURNED.sub(r"\1", text))
 
 
 _SIZES = re.compile(
@@ -532,7 +482,7 @@ def _is_assigned(source: Script, stem: str, split: str) -> bool:
     return any((n.id if isinstance(n, ast.Name) else n.attr).lower() == wanted for n in named)
 
 
-def _of_another_function(source: Script, node: _Change, stem: str, split: str, other: str) -> bool:
+def _of_another_function(source: Script, node: Change, stem: str, split: str, other: str) -> bool:
     """The function holds both splits of its own by other words: a program by itself beside another one."""
     function = source.function_around(node)
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -568,44 +518,10 @@ def _taken_from(source: Script, stem: str, split: str, other: str, node: ast.AST
     scope = source.function_around(node) or source.tree
     return any(
         last_name(one).lower() == theirs
-        and any(_plain_words(n.id) == mine for n in of(value, ast.Name))
+        and any(plain_words(n.id) == mine for n in of(value, ast.Name))
         and one.lineno > getattr(node, "lineno", 0)
         for made in of(scope, ast.Assign)
         for target, value in assigned(made)
         for one in (target.elts if isinstance(target, ast.Tuple) else [target])
         if isinstance(one, (ast.Name, ast.Attribute))
     )
-
-
-class _LaidOut(ast.NodeTransformer):
-    """An expression without the numbers of rows that it is laid out with: `x.reshape(60000, 28, 28, 1)`."""
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        inner = self.generic_visit(node)
-        if isinstance(inner, ast.Call) and last_name(inner.func) in _LAYS_OUT:
-            owner = receiver(inner)
-            if isinstance(owner, ast.Name) and owner.id in ("np", "tf", "torch", "jnp", "ops"):
-                return inner.args[0] if inner.args else inner
-            return owner if owner is not None else inner
-        return inner if isinstance(inner, ast.expr) else node
-
-
-def _laid_out(node: ast.expr) -> ast.expr:
-    found = _LaidOut().visit(ast.parse(unparse(node), mode="eval").body)
-    return found if isinstance(found, ast.expr) else node
-
-
-# a floor under what is divided by: `/ (std + 1e-7)` is `/ std` for ordinary data
-_DIVISOR = re.compile(r"/ \(([\w.*]+) \+ (?:[\d.]*e-0?[4-9]|[\d.]*e-1\d|[\w.]*eps\w*)\)")
-
-
-def _shape(node: _Change, split: str, other: str) -> str:
-    """What is done, without the words of both splits: `x_test -= x_train_mean` as `x_train -= x_train_mean`.
-
-    Whose statistics they are is asked elsewhere: of data scaled by their own.
-    """
-    sign = symbol(node.op) if isinstance(node, ast.AugAssign) else ""
-    text = _plain_words(unparse(_laid_out(node.value))).replace(".fit_transform(", ".transform(")
-    for word in sorted((split, other), key=len, reverse=True):
-        text = text.replace(word, "*")
-    return sign + _MASKED.sub("[*]", _DIVISOR.sub(r"/ \1", text))

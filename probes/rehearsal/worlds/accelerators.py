@@ -9,8 +9,9 @@ from ...script_diff.vocabulary import word_set
 from ..journal import Saved
 from ..libraries import Call, function, method
 from ..values import Net, Optimizer, Schedule, State, Tensor, Thing, Unknown
+from .graph import backward
 from .modules import copied
-from .networks import backward, loaded
+from .networks import loaded
 from .training import path_key
 
 _HANDED_BACK = word_set(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..libraries import Call, function
 from ..values import Optimizer, Tensor, Unknown, Weight
-from .networks import backward
+from .graph import backward
 from .training import step
 
 if TYPE_CHECKING:

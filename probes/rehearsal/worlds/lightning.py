@@ -13,9 +13,9 @@ from ..libraries import Call, base, function, method
 from ..objects import Namespace
 from ..statements import EPOCHS
 from ..values import Instance, Net, Optimizer, Routine, Schedule, State, Tensor, Thing, Unknown
+from .graph import backward
 from .keras import Metric, figure
 from .mindspore import round_of, switched
-from .networks import backward
 from .training import step
 
 if TYPE_CHECKING:

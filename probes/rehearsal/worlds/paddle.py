@@ -10,10 +10,10 @@ from ..journal import Saved
 from ..libraries import Call, function, method
 from ..statements import EPOCHS
 from ..values import Loader, Net, Optimizer, State, Tensor, Thing, Unknown
+from .graph import backward
 from .keras import Metric
 from .lightning import evaluating
 from .mindspore import round_of, switched
-from .networks import backward
 from .training import step
 
 if TYPE_CHECKING:

@@ -300,7 +300,7 @@ def changed(machine: Machine, name: str, given: list[Any], named: Named, found: 
 
 @method(Tensor, "backward")
 def _backward(call: Call) -> Any:
-    from .networks import backward
+    from .graph import backward
 
     backward(call.machine, call.callee.owner, call.node)
     return None

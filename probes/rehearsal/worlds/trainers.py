@@ -11,9 +11,9 @@ from ..libraries import Call, base, function, method
 from ..objects import Namespace
 from ..statements import EPOCHS
 from ..values import Instance, Loader, Net, Optimizer, Routine, State, Tensor, Thing, Unknown
+from .graph import backward
 from .lightning import divided, evaluating, hook
 from .mindspore import round_of, switched
-from .networks import backward
 from .tensors import joined
 from .training import step
 
