@@ -155,7 +155,9 @@ def _line(profile: Profile, hypothesis: Hypothesis) -> CauseLine | None:
 
 
 def _cause(hypothesis: Hypothesis, level: Literal["error", "warning"]) -> GateFinding:
-    places = [p for reason in hypothesis.reasons for p in reason.reading.where]
+    # what somebody wrote, and can change, before what a curve shows: a log is seldom part of a repository
+    ways = sorted(hypothesis.reasons, key=lambda r: bool(r.reading.series) or r.reading.step is not None)
+    places = [p for reason in ways for p in reason.reading.where]
     symptoms = tuple(reason.reading.symptom for reason in hypothesis.reasons)
     first = hypothesis.reasons[0].reading.why if hypothesis.reasons else ""
     why = f"{percent(hypothesis.probability)}" + (f": {first}." if first else ".")

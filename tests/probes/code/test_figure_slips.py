@@ -166,4 +166,4 @@ for x, y in torch.utils.data.DataLoader(Pictures(files), 8, shuffle=True):
 
 @pytest.mark.parametrize(("scale", "told"), [(" / 255", False), (".div(255)", False), ("", True)])
 def test_figures_of_unit_on_bytes(scale: str, told: bool) -> None:
-    assert (state("script-pixels-raw", PIXELS.format(scale=scale)) == "present") is told
+    assert (state("script-range-mismatch", PIXELS.format(scale=scale)) == "present") is told
