@@ -25,6 +25,7 @@ from ..trainers.configured import best_in_configuration
 from ..trainers.fastai_learner import keeps_the_worst, loads_another_file
 from ..trainers.trainer_settings import best_by_default, best_not_loaded
 from .asked_way import by_mode, from_infinity, harms, nothing_below
+from .best_extremes import extreme_against_comparison
 from .best_in_files import figure_replaced, other_file_scored
 from .best_kept import (
     best_read_in_vain,
@@ -62,6 +63,7 @@ def best_is_chosen_wrongly(view: View) -> Finding:
         either(
             mode_reversed,
             _comparison_reversed,
+            extreme_against_comparison,
             _never_raised,
             _kept_by_reference,
             _never_restored,

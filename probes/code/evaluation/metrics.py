@@ -11,6 +11,7 @@ from ...by_hand.inverses import turned_back_otherwise
 from ...by_hand.keras_metrics import broken_keras_metric
 from ...by_hand.meters import broken_meter, broken_pairs, broken_ranks
 from ...by_hand.promises import first_broken
+from ...by_hand.running_means import broken_mean
 from ...readers._tree import of, unparse, walk
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe, unframed
@@ -201,7 +202,7 @@ def metric_miscounts(view: View) -> Finding:
             ),
             worked_out_otherwise,
             told_at(first_broken),
-            *(told_at(broken_meter), told_at(broken_ranks), told_at(broken_pairs)),
+            *(told_at(broken_meter), told_at(broken_ranks), told_at(broken_pairs), told_at(broken_mean)),
             told_at(broken_keras_metric),
             *(counted_above_alone, truth_turned_alone, asked_and_never_filled),
             *(counted_and_divided_by_batches, one_value_under_two_names),
