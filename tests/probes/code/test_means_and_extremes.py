@@ -108,3 +108,51 @@ def test_what_is_best_is_what_is_kept(lines: str, wrong: bool) -> None:
     found = state("script-best-chosen-wrongly", BEST.replace("LINES", lines))
 
     assert (found == "present") is wrong
+
+
+TOP = """
+import torch
+from torch import nn
+
+def accuracy(output, target, topk=(1,)):
+    best = output.topk(max(topk), 1)[1].t()
+    right = best.eq(target.view(1, -1).expand_as(best))
+    return [right[:k].reshape(-1).float().sum() * 100 / target.size(0) for k in topk]
+
+def validate(loader, net):
+    top1 = top5 = rows = 0
+    net.eval()
+    with torch.no_grad():
+        for x, y in loader:
+            TAKEN = accuracy(net(x), y, topk=(1, 5))
+            top1, top5, rows = top1 + acc1 * len(y), top5 + acc5 * len(y), rows + len(y)
+    return GIVEN
+
+net = nn.Linear(4, 10)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in train_loader:
+    loss = nn.functional.cross_entropy(net(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+KEPT = validate(val_loader, net)
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "given", "kept", "wrong"),
+    [
+        ("acc5, acc1", "top1 / rows, top5 / rows", "acc1, acc5", True),
+        ("acc1, acc5", "top5 / rows, top1 / rows", "acc1, acc5", True),
+        ("acc1, acc5", "top1 / rows, top5 / rows", "prec5, prec1", True),
+        ("acc1, acc5", "top1 / rows, top5 / rows", "acc1, acc5", False),
+        ("acc1, acc5", "top5 / rows, top1 / rows", "acc5, acc1", False),
+        ("acc1, acc5", "top1 / rows, top5 / rows", "first, second", False),
+        ("acc1, acc5", "top1 / rows, top5 / rows", "acc, x5", False),
+    ],
+)
+def test_figures_keep_the_numbers_they_bear(taken: str, given: str, kept: str, wrong: bool) -> None:
+    """How many answers count is told by both names, or by what was asked for."""
+    program = TOP.replace("TAKEN", taken).replace("GIVEN", given).replace("KEPT", kept)
+
+    assert (state("script-metric-miscounts", program) == "present") is wrong
