@@ -28,9 +28,8 @@ def figures_exchanged(source: Script) -> Finding | None:
         target, call = node.targets[0], node.value
         if not isinstance(target, ast.Tuple) or not isinstance(call, ast.Call):
             continue
-        numbers = _numbers(
-            [last_name(t) if isinstance(t, (ast.Name, ast.Attribute)) else "" for t in target.elts]
-        )
+        names = [last_name(t) if isinstance(t, (ast.Name, ast.Attribute)) else "" for t in target.elts]
+        numbers = _numbers(names)
         if (asked := _asked_for(call)) and _in_another_order(numbers, asked):
             return at(source, node, f"the figures come in the order of {asked}, and are taken in another one")
         made = flow(source).called(call)
@@ -39,7 +38,6 @@ def figures_exchanged(source: Script) -> Finding | None:
             continue
         if _in_another_order(numbers, order := _numbers([_called(e) for e in ends[0].elts])):
             return at(source, node, f"the figures come in the order of {order}, and are taken in another one")
-        names = [last_name(t) if isinstance(t, (ast.Name, ast.Attribute)) else "" for t in target.elts]
         told = [
             (better_when_higher(n), better_when_higher(_called(e)))
             for n, e in zip(names, ends[0].elts, strict=True)
