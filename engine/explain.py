@@ -46,15 +46,15 @@ def contributions(belief: Belief, cause: str) -> dict[str, float]:
 
 def weights(belief: Belief, symptoms: Sequence[str]) -> Weights:
     """Return how much each of these readings counts for every cause."""
-    cases = [with_state(belief, s, 0) for s in symptoms]
     alone = [_only(belief, s) for s in symptoms]
     kinds = _shown_together(belief, symptoms)
-    without = [_without(belief, found) for found in kinds.values()]
+    without = [_without(belief, found) for found in (*([s] for s in symptoms), *kinds.values())]
+    lost = belief.log_odds[:, None] - posteriors(belief, without)
     prior = belief.case.prior
     return Weights(
-        _table(belief, symptoms, belief.log_odds[:, None] - posteriors(belief, cases)),
+        _table(belief, symptoms, lost[:, : len(symptoms)]),
         _table(belief, symptoms, posteriors(belief, alone) - prior[:, None]),
-        _table(belief, list(kinds), belief.log_odds[:, None] - posteriors(belief, without)),
+        _table(belief, list(kinds), lost[:, len(symptoms) :]),
     )
 
 

@@ -33,16 +33,16 @@ def broken_mean(source: Script) -> tuple[ast.AST, str] | None:
     for owner in source.of(ast.ClassDef):
         methods = {f.name: f for f in owner.body if isinstance(f, ast.FunctionDef)}
         adds = [f for n, f in methods.items() if _ADDS.match(n) and _takes_count(f)]
-        if len(adds) != 1:
+        given = list(_given(source, owner, adds[0].name)) if len(adds) == 1 else []
+        if not given:
             continue
         try:
             came = _came_to(source, owner, adds[0], [n for n in methods if _MEAN.match(n)])
         except (TooLong, Unfit, TypeError, ValueError, KeyError, IndexError, AttributeError):
             continue
-        given = list(_given(source, owner, adds[0].name))
         if came == _UNWEIGHTED and any(_is_batch_mean(source, value) for value in given):
             why = "adds the mean of a batch up once, and counts its samples"
-        elif came == _UNCOUNTED and given:
+        elif came == _UNCOUNTED:
             why = "adds up each value times its samples, and counts batches"
         else:
             continue

@@ -25,7 +25,7 @@ from ..trainers.configured import best_in_configuration
 from ..trainers.fastai_learner import keeps_the_worst, loads_another_file
 from ..trainers.trainer_settings import best_by_default, best_not_loaded
 from .asked_way import by_mode, from_infinity, harms, nothing_below
-from .best_extremes import extreme_against_comparison
+from .best_extremes import UP, extreme_against_comparison
 from .best_in_files import figure_replaced, other_file_scored
 from .best_kept import (
     best_read_in_vain,
@@ -95,16 +95,13 @@ def best_is_chosen_wrongly(view: View) -> Finding:
 # --------------------------------------------------------------------------------------------- the direction
 
 
-_TURNS: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
-
-
 def _comparisons(source: Script) -> Iterator[tuple[ast.If, ast.Compare, ast.expr, ast.expr, bool]]:
     """`if score > best:`: (if, comparison, the new value, the best one, the new one has to be higher)."""
     for node in source.of(ast.If):
         for test in _tests(source, node):
-            if len(test.ops) != 1 or type(test.ops[0]) not in _TURNS:
+            if len(test.ops) != 1 or type(test.ops[0]) not in UP:
                 continue
-            up = _TURNS[type(test.ops[0])]
+            up = UP[type(test.ops[0])]
             left, right = bare(test.left), bare(test.comparators[0])
             if (parted := _difference(left)) is not None:
                 left, right = parted  # `score - best > delta`

@@ -14,7 +14,7 @@ from ..shared.checks import at
 from ..shared.nodes import bare
 
 _EXTREMES = {"max": True, "maximum": True, "fmax": True, "min": False, "minimum": False, "fmin": False}
-_UP = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
+UP: dict[type[ast.cmpop], bool] = {ast.Gt: True, ast.GtE: True, ast.Lt: False, ast.LtE: False}
 _TELLS_BEST = re.compile(r"(?i)best|improv|better|record")
 _TELLS_OTHERWISE = re.compile(r"(?i)(?:^|_)(?:not?|non|un|isnt|worse|stop)(?:_|$)|no_?improv|without")
 _SAVES = re.compile(r"(?i)save|state_dict$|deepcopy$|copyfile$|copy2?$|dump$|get_weights$|snapshot")
@@ -30,7 +30,7 @@ def extreme_against_comparison(source: Script) -> Finding | None:
     if not kept:
         return None
     for test, told in _told_best(source):
-        left, right, up = bare(test.left), bare(test.comparators[0]), _UP[type(test.ops[0])]
+        left, right, up = bare(test.left), bare(test.comparators[0]), UP[type(test.ops[0])]
         for best, new, new_above in ((right, left, up), (left, right, not up)):
             found = kept.get((unparse(best), unparse(new)))
             together = found is not None and source.function_around(found[1]) is source.function_around(test)
@@ -56,7 +56,7 @@ def _extremes(source: Script) -> Iterator[tuple[ast.Assign, ast.expr, ast.expr, 
 def _told_best(source: Script) -> Iterator[tuple[ast.Compare, str]]:
     """Comparisons that say what is best: by the name that holds them, or by weights that are saved there."""
     for test in source.of(ast.Compare):
-        if len(test.ops) != 1 or type(test.ops[0]) not in _UP:
+        if len(test.ops) != 1 or type(test.ops[0]) not in UP:
             continue
         above = source.parents.get(test)
         if isinstance(above, ast.Assign) and isinstance(above.targets[0], (ast.Name, ast.Attribute)):
