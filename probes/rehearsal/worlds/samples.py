@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import marks
 from ..libraries import Call, function, method
+from ..units import unknown
 from ..values import Data, Instance, Loader, Tensor, Thing, Unknown, mixed
 from .modules import Path
 from .parts import several
@@ -208,7 +209,10 @@ def _at(machine: Machine, held: Any, index: Any, node: ast.AST) -> Any:
         machine.by_name[f"object {id(held)}"] = held
         table = machine.table(f"object {id(held)}")
         mark = mixed("sample", marks.plain(machine, held))
-        return Tensor(index.number, table, held=frozenset((f"{getattr(held, 'key', 'data')}[]",)), mark=mark)
+        name = f"{getattr(held, 'key', 'data')}[]"
+        # what was done to something of which nothing is known any more is not known either
+        lost = (unknown("lost"),) if isinstance(held, Unknown) else ()
+        return Tensor(index.number, table, held=frozenset((name,)), mark=mark, units=lost)
     return Unknown("sample", mixed("sample", marks.plain(machine, held)))
 
 

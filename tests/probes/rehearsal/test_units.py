@@ -215,3 +215,46 @@ for epoch in range(8):
 def test_one_side_that_is_changed(old: str, new: str, kind: str) -> None:
     judged = {"labels-apart", "held-out-changed", "scaled-one-side"}
     assert told((old, new), text=CUT) & judged == ({kind} if kind else set())
+
+
+WINDOWS = """
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+LONG = 48
+def windows(rows):
+    xs, ys = [], []
+    for i in range(len(rows) - LONG):
+        xs.append(rows[i : i + LONG])
+        ys.append(rows[i + LONG])
+    return torch.tensor(np.array(xs)), torch.tensor(np.array(ys))
+rows = np.loadtxt("flow.csv", delimiter=",", dtype=np.float32)
+cut = int(0.8 * len(rows))
+early, late = rows[:cut], rows[cut:]
+mu, sd = early.mean(0), early.std(0)
+early, late = (early - mu) / sd, (late - mu) / sd
+a = DataLoader(TensorDataset(*windows(early)), 64, shuffle=True)
+b = DataLoader(TensorDataset(*windows(late)), 64)
+net = nn.Sequential(nn.Flatten(), nn.Linear(96, 2))
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(9):
+    for x, y in a:
+        opt.zero_grad()
+        nn.functional.mse_loss(net(x), y).backward()
+        opt.step()
+    worst = 0.0
+    with torch.no_grad():
+        for x, y in b:
+            worst += ((net(x) - y) ** 2).sum().item()
+    print("val", worst / len(b.dataset))
+"""
+
+
+@pytest.mark.parametrize("long", [3, 48])
+def test_windows_longer_than_the_rows_that_are_made(long: int) -> None:
+    """Of made rows too few for one window nothing is left, which is not to say that nothing was done to them."""
+    size = ("LONG = 48", f"LONG = {long}")
+    assert not told(size, text=WINDOWS) & JUDGED
+    raw = ("(early - mu) / sd, (late - mu) / sd", "(early - mu) / sd, late")
+    assert (told(size, raw, text=WINDOWS) & JUDGED == {"scaled-one-side"}) == (long == 3)
