@@ -253,7 +253,7 @@ for epoch in range(9):
 
 @pytest.mark.parametrize("long", [3, 48])
 def test_windows_longer_than_the_rows_that_are_made(long: int) -> None:
-    """Of made rows too few for one window nothing is left, which is not to say that nothing was done to them."""
+    """Of too few rows nothing is left, which is not to say that nothing was done to them."""
     size = ("LONG = 48", f"LONG = {long}")
     assert not told(size, text=WINDOWS) & JUDGED
     raw = ("(early - mu) / sd, (late - mu) / sd", "(early - mu) / sd, late")
