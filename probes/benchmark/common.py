@@ -7,7 +7,8 @@ import re
 import numpy as np
 
 from ...engine.model import Place
-from ..config.values import trains_adapters
+from ..config.values import says, trains_adapters
+from ..curves.situation import switched_on
 from ..registry import View, place
 from ..run import Series
 from .both import both, equal
@@ -95,6 +96,25 @@ def taught_apart(view: View) -> str:
     return (
         "" if one is None or all(told) else f"one side alone learns from a teacher ({one.key} = {one.value})"
     )
+
+
+# What makes training alone lose more, by design.
+_BY_SETTING = ("label_smoothing", "mixup", "cutmix", "drop_path", "augmentation")
+_BY_NAME = re.compile(
+    r"(?i)distil|teacher|kd_(?:alpha|weight|loss)|auto_?augment|rand_?aug|trivial_?aug|random_?eras"
+)
+
+
+def made_harder(view: View) -> str:
+    """In words, what makes training harder here and is not set in the benchmark; else ""."""
+    for key in _BY_SETTING:
+        if switched_on(view.run, key) and view.benchmark is not None and not switched_on(view.benchmark, key):
+            return f"{says(view.run.settings[key])}, and not in the benchmark"
+    theirs = {s.key for s in view.benchmark.raw_settings if s.value} if view.benchmark is not None else set()
+    for setting in view.run.raw_settings:
+        if setting.value and _BY_NAME.search(setting.key) and setting.key not in theirs:
+            return f"{setting.key} = {setting.value}, and not in the benchmark"
+    return ""
 
 
 def blocks_of(view: View, name: str, points: int) -> tuple[Pair, Blocks] | str:

@@ -7,18 +7,16 @@ known: a wrong model moves both.
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..assembly import names as quantities
-from ..config.values import says
-from ..curves.situation import chance_loss, classes, switched_on
+from ..curves.situation import chance_loss, classes
 from ..curves.stats import noise
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Floats
-from .common import places_of
+from .common import made_harder, places_of
 from .compare import Pair, pair
 from .end import LOWER, METRICS
 
@@ -204,25 +202,6 @@ def loss_above_at_equal_metric(view: View, ratio: float, agree: float, least: fl
     return present(text, where=places_of(losses, len(losses) - 1), **rest)
 
 
-# What makes training alone lose more, by design.
-_HARDER = ("label_smoothing", "mixup", "cutmix", "drop_path", "augmentation")
-_TEACHES = re.compile(
-    r"(?i)distil|teacher|kd_(?:alpha|weight|loss)|auto_?augment|rand_?aug|trivial_?aug|random_?eras"
-)
-
-
-def _made_harder(view: View) -> str:
-    """In words, what makes training harder here and is not set in the benchmark; else ""."""
-    for key in _HARDER:
-        if switched_on(view.run, key) and view.benchmark is not None and not switched_on(view.benchmark, key):
-            return f"{says(view.run.settings[key])}, and not in the benchmark"
-    theirs = {s.key for s in view.benchmark.raw_settings if s.value} if view.benchmark is not None else set()
-    for setting in view.run.raw_settings:
-        if setting.value and _TEACHES.search(setting.key) and setting.key not in theirs:
-            return f"{setting.key} = {setting.value}, and not in the benchmark"
-    return ""
-
-
 @probe("eval/loss", "benchmark:eval/loss", "train/loss", "benchmark:train/loss")
 def training_harder(view: View, ratio: float, above: float, points: int = 4) -> Finding:
     """The training loss lies `ratio` times above the evaluation loss, where the benchmark's does not.
@@ -240,7 +219,7 @@ def training_harder(view: View, ratio: float, above: float, points: int = 4) -> 
     text = f"train/loss is {mine:.2f} times eval/loss at the end, in the benchmark {theirs:.2f} times"
     rest: dict[str, Any] = {"value": mine / theirs, "threshold": ratio, "series": ("train/loss", "eval/loss")}
     begin = max(float(trained.found.run[0]), float(trained.found.bench[0]))
-    if harder := _made_harder(view):
+    if harder := made_harder(view):
         return unknown(f"{text}; {harder}", **rest)
     if trained.run > begin or held.run > float(np.max(held.found.bench)) * 1.5:
         return unknown(f"{text}; nothing is learned", **rest)

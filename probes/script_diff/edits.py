@@ -13,7 +13,7 @@ from .edit import Edit, LeftOut
 from .edit_words import (
     words_of,
 )
-from .in_line import line_changes
+from .in_line import line_changes, parted_otherwise
 from .lines import Line, program, programs
 from .meaning import Same, same_meaning
 from .moves import moves
@@ -95,7 +95,10 @@ def _told(sides: Sides) -> Iterator[Edit]:
 def _all(sides: Sides) -> Iterator[tuple[Line, Edit | None]]:
     aligned = sides.aligned
     explained = set()
+    alike = parted_otherwise(sides)
     for mine, theirs in aligned.changed.items():
+        if mine in alike:
+            continue
         for change, used in line_changes(sides, mine, theirs):
             explained |= used
             if change is not None:

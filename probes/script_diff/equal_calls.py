@@ -495,7 +495,33 @@ def _in_a_row(term: Term) -> Term:
     return Term("call", "sum", (("#0", rows), ("dim", Term("sequence", ""))), term.node)
 
 
+def _joined(term: Term) -> Term:
+    """`hstack(xs)` is `cat(xs, dim=1)`, of matrices; what is joined twice is joined once."""
+    rows = _given(term, "#0")
+    if rows is None or (term.label == "hstack" and len(term.parts) > 1):
+        return term
+    if term.label == "hstack":
+        term = _anew(term, "cat", [("#0", rows), ("dim", Term("number", "1.0", node=term.node))])
+    axis = term.part("dim")
+    if rows.kind != "sequence" or axis is None:
+        return term
+    flat: list[Term] = []
+    for _, one in rows.parts:
+        inner, same = _given(one, "#0"), one.part("dim")
+        if one.kind != "call" or one.label != "cat" or inner is None or same is None or same.key != axis.key:
+            flat.append(one)
+        elif inner.kind == "sequence":
+            flat += [p for _, p in inner.parts]
+        else:
+            flat.append(Term("star", "", (("of", inner),), inner.node))
+    if len(flat) == 1 and flat[0].kind == "star" and (whole := flat[0].part("of")) is not None:
+        return _anew(term, "cat", [("#0", whole), *_without(term, "#0")])
+    parts = tuple((f"#{i}", p) for i, p in enumerate(flat))
+    return _anew(term, "cat", [("#0", Term("sequence", rows.label, parts, rows.node)), *_without(term, "#0")])
+
+
 _FORMS = {
+    **dict.fromkeys(("cat", "hstack"), _joined),
     **dict.fromkeys(("chain", "from_iterable"), _in_a_row),
     **dict.fromkeys(("normal_", "uniform_", "zero_", "fill_"), _filled),
     **dict.fromkeys(("autocast", "GradScaler"), _mixed),

@@ -11,6 +11,7 @@ from .edit_terms import (
     fields_filled,
     filled_in,
     gives,
+    names_read,
     off_unless_asked,
     replaced_names,
     sees,
@@ -59,6 +60,38 @@ def line_changes(sides: Sides, mine: Line, theirs: Line) -> Iterator[tuple[Chang
         if change.kind == "argument-removed" and off_unless_asked(sides.aligned.theirs, theirs, change):
             continue
         yield change, used
+
+
+def parted_otherwise(sides: Sides) -> set[Line]:
+    """Lines of mine that come to the same as theirs, with the one line that reads what they make.
+
+    `parts = rows(x)` and `h = f(cat([*parts, y]))` are `both = cat(rows(x))` and `h = f(cat([both, y]))`.
+    """
+    found: set[Line] = set()
+    aligned = sides.aligned
+    for mine, theirs in aligned.changed.items():
+        made, reader = _read_once(mine)
+        name, other = _read_once(theirs)
+        if reader is None or other is None or aligned.changed.get(reader) is not other:
+            continue
+        value, held = mine.term.part("value"), their_term(aligned, theirs).part("value")
+        if value is None or held is None:
+            continue
+        after = replaced_names(reader.term, {made: value})
+        before = replaced_names(their_term(aligned, other), {made: held, name: held})
+        if rewritten(after).key == rewritten(before).key:
+            found |= {mine, reader}
+    return found
+
+
+def _read_once(line: Line) -> tuple[str, Line | None]:
+    """The plain name that a line makes, and the one line of its unit that reads it."""
+    name = line.targets[0] if len(line.targets) == 1 else ""
+    if not name or not gives(line, name) or line.unit.name == "":
+        return "", None
+    readers = [x for x in line.unit.lines if x is not line and name in names_read(x.term)]
+    again = [x for x in line.unit.lines if x is not line and name in x.targets]
+    return name, readers[0] if len(readers) == 1 and not again else None
 
 
 def _constants(sides: Sides, here: Line, there: Line, before: Term, after: Term) -> tuple[Term, Term]:

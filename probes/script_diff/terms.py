@@ -321,7 +321,8 @@ class Normaliser:
         label = "set" if isinstance(node, ast.SetComp) else "list"
         bound = [n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)]
         made = Term("comprehension", label, tuple(parts), node)
-        return _renamed(made, {n: f"each-{i}" for i, n in enumerate(dict.fromkeys(bound))})
+        each = {n: f"each-{i}" for i, n in enumerate(dict.fromkeys(bound))}
+        return _called_anew(_renamed(made, each), each)
 
     _listcomp = _setcomp = _generatorexp = _dictcomp = _comprehension
 
@@ -474,6 +475,16 @@ def _renamed(term: Term, names: Mapping[str, str]) -> Term:
 
 
 renamed = _renamed
+
+
+def _called_anew(term: Term, names: Mapping[str, str]) -> Term:
+    """The term with calls of a bound name renamed: `[layer(x) for layer in layers]`."""
+    parts = tuple((edge, _called_anew(part, names)) for edge, part in term.parts)
+    func = term.node.func if term.kind == "call" and isinstance(term.node, ast.Call) else None
+    bound = isinstance(func, ast.Name) and func.id == term.label and term.label in names
+    if not bound and all(a is b for (_, a), (_, b) in zip(parts, term.parts, strict=True)):
+        return term
+    return Term(term.kind, names[term.label] if bound else term.label, parts, term.node)
 
 
 def _along_axis(node: ast.Call) -> bool:

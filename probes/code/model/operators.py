@@ -531,12 +531,23 @@ def _is_learned_pair(product: ast.expr) -> bool:
 
 
 def _reads_keys(function: Function, product: ast.expr) -> bool:
-    """The weights are taken of the keys themselves: `weight @ memory` after `score = q @ memory.mT`.
+    """The weights are taken of what the keys are, or are a layer's answer to: `weight @ memory`.
 
-    Luong's attention over the states of a recurrent encoder has no scale; a transformer has other values.
+    Luong's attention over the states of a recurrent encoder has no scale (`q @ memory.mT`, or his general
+    form `q @ self.keys(memory).mT`); a transformer has other values.
     """
     keys = {_turned_back(s) for s in _factors(product)}
+    keys |= {_asked_of(function, key) for key in keys}
     return any(unparse(s) in keys for n in walk(function) if n is not product for s in _factors(n))
+
+
+def _asked_of(function: Function, key: str) -> str:
+    """What a layer is asked of, by name or in place: `self.keys(memory)` -> `memory`."""
+    given = [n.value for n in of(function, ast.Assign) if [unparse(t) for t in n.targets] == [key]]
+    made = given[0] if len(given) == 1 else ast.parse(key, mode="eval").body
+    if isinstance(made, ast.Call) and unparse(made.func).startswith("self.") and len(made.args) == 1:
+        return unparse(made.args[0])
+    return key
 
 
 def _factors(node: ast.AST) -> list[ast.expr]:

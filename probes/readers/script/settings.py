@@ -236,6 +236,8 @@ class Extractor(Values):
         elif lower == "linearlr" and self._rises(call):
             return  # a warm-up alone: what comes after it is told by itself
         elif lower in SCHEDULERS:
+            if call in self._scheduler_choices:
+                return
             each = lower == "steplr" and self.value(keyword(call, "step_size") or nth_given(call, 1))[1] == 1
             yield self._set("lr_scheduler", "exponentiallr" if each else lower, call)
             yield from self._keywords(call, "scheduler")
@@ -412,18 +414,7 @@ class Extractor(Values):
         if named and len(named | {last_name(c.func).lower() for c in made}) > 1:
             return frozenset(made)
         built = set(made)
-        held = [
-            {c for s in branch for c in of(s, ast.Call) if c in built}
-            for node in (of(self.tree, ast.If) if made else ())
-            if node.orelse
-            for branch in (node.body, node.orelse)
-        ]
-        pairs = zip(held[::2], held[1::2], strict=True)
-        found: set[ast.Call] = set()
-        for one, other in pairs:
-            kinds = {last_name(c.func).lower() for c in one}, {last_name(c.func).lower() for c in other}
-            if one and other and kinds[0] != kinds[1]:
-                found |= one | other
+        found = self._in_branches(built)
         homes = {n: f for f in of(self.tree, ast.FunctionDef) for n in of(f, ast.Assign)}
         first: dict[str, ast.AST | None] = {}
         for given in of(self.tree, ast.Assign):
@@ -432,6 +423,27 @@ class Extractor(Values):
                 if name.startswith("self.") and first.setdefault(name, home) is not home:
                     found.add(given.value)  # of a later phase of training
         return frozenset(found)
+
+    def _in_branches(self, built: set[ast.Call]) -> set[ast.Call]:
+        """Those of these calls that make another kind of thing in each branch of a condition."""
+        held = [
+            {c for s in branch for c in of(s, ast.Call) if c in built}
+            for node in (of(self.tree, ast.If) if built else ())
+            if node.orelse
+            for branch in (node.body, node.orelse)
+        ]
+        found: set[ast.Call] = set()
+        for one, other in zip(held[::2], held[1::2], strict=True):
+            kinds = {last_name(c.func).lower() for c in one}, {last_name(c.func).lower() for c in other}
+            if one and other and kinds[0] != kinds[1]:
+                found |= one | other
+        return found
+
+    @cached_property
+    def _scheduler_choices(self) -> set[ast.Call]:
+        """Calls that build schedules of which only one is in force: which one is told at run time."""
+        made = {c for c in of(self.tree, ast.Call) if last_name(c.func).lower() in SCHEDULERS}
+        return self._in_branches(made)
 
     @cached_property
     def _sets_rates(self) -> bool:

@@ -206,8 +206,9 @@ class Rows:
             where.epoch = epoch
             where.split = ""
         if shape.bar and shape.step_kind == "bare":
-            if total == total and total <= OF_SHARDS and self._bar is None and not len(self.columns):
-                return  # before the first row a bar of so few counts files that are loaded
+            few = total == total and total <= OF_SHARDS and self._bar is None
+            if few and not 0 < len(self.columns) <= total:
+                return  # it counts files, before the first row or of a checkpoint: steps are as many as rows
             if step == step and total == total:
                 self._bar = (step, total)
                 self._trainer.drawn(self._bar)

@@ -114,6 +114,18 @@ def test_training_that_is_harder_by_design(told: dict[str, Any]) -> None:
     assert reading("benchmark", "training-harder-than-benchmark", run(curves), theirs).state is State.PRESENT
 
 
+@pytest.mark.parametrize(("right", "expected"), [(0.9, State.ABSENT), (0.7, State.PRESENT)])
+def test_a_training_loss_of_smoothed_labels(right: float, expected: State) -> None:
+    """It ends above the benchmark's by design, and matters where something is evaluated worse."""
+    at = np.arange(10, 301, 10)
+    theirs = run([series("train/loss", LOSS), series("eval/accuracy", np.full(30, 0.9), at)])
+    curves = [series("train/loss", LOSS + 1.2), series("eval/accuracy", np.full(30, right), at)]
+    smoothed = written({"label_smoothing": 0.1}, curves)
+    for symptom in ("final-loss-above-benchmark", "final-loss-far-above-benchmark"):
+        assert reading("benchmark", symptom, smoothed, theirs).state is expected
+        assert reading("benchmark", symptom, run(curves), theirs).state is State.PRESENT
+
+
 def test_names_that_two_libraries_write_otherwise() -> None:
     """The same column or split under the words of two libraries; longer inputs, which cut nothing."""
     theirs = {"data.label_column": "label", "data.split": "training", "max_seq_length": 512}

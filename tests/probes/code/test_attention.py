@@ -239,3 +239,30 @@ class Decoder(nn.Module):
 def test_scores_over_what_is_read_itself_have_no_scale(read: str, fires: bool) -> None:
     """Luong's attention: the states of the encoder are both keys and values."""
     assert (state("script-attention-unscaled", GENERAL.replace("{READ}", read)) == P) == fires
+
+
+ONE_STEP = """
+import torch
+from torch import nn
+class Speller(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.read = nn.LSTM(16, 24, bidirectional=True, batch_first=True)
+        self.turn = nn.Linear(48, 24)
+        self.step = nn.LSTM(16, 24, batch_first=True)
+    def forward(self, x, y):
+        states, _ = self.read(x)
+        h, _ = self.step(y)
+        {KEYS}
+        return torch.cat([h, torch.softmax(grid, dim=-1) @ {READ}], dim=-1)
+"""
+_IN_PLACE = "grid = h @ self.turn(states).transpose(1, 2)"
+_BY_NAME = "k = self.turn(states)\n        grid = torch.bmm(h, k.transpose(1, 2))"
+
+
+@pytest.mark.parametrize("keys", [_IN_PLACE, _BY_NAME])
+@pytest.mark.parametrize(("read", "fires"), [("states", False), ("self.other(states)", True)])
+def test_keys_that_are_a_layer_of_what_is_read_have_no_scale(keys: str, read: str, fires: bool) -> None:
+    """Luong's general form."""
+    text = ONE_STEP.replace("{KEYS}", keys).replace("{READ}", read)
+    assert (state("script-attention-unscaled", text) == P) == fires

@@ -489,3 +489,12 @@ def test_a_linear_schedule_that_rises_is_a_warmup(tmp_path: Path, given: str, ex
     text = TEXT + f"scheduler = torch.optim.lr_scheduler.LinearLR({given})\n"
     found = read(tmp_path, text).get("lr_scheduler")
     assert (found[0] if found else None) == expected
+
+
+def test_schedules_of_several_branches_are_not_told(tmp_path: Path) -> None:
+    """Which of them is in force is told at run time; two parts of one schedule are."""
+    one = "torch.optim.lr_scheduler.CyclicLR(optimizer, base_lr=1e-4, max_lr=1e-2)"
+    other = "torch.optim.lr_scheduler.StepLR(optimizer, 30)"
+    choice = f"if kind == 'cyclic':\n    sched = {one}\nelse:\n    sched = {other}\n"
+    assert "lr_scheduler" not in read(tmp_path, TEXT + choice)
+    assert read(tmp_path, TEXT + f"if epochs > 1:\n    sched = {other}\n")["lr_scheduler"][0] == "steplr"

@@ -978,3 +978,18 @@ def test_the_last_line_of_trainer_holds_no_settings(tmp_path: Path) -> None:
 
     assert len(points(content, "train/loss")) == 8
     assert not [s.key for s in content.settings if s.key.startswith("train_")]
+
+
+def test_bars_of_files_among_hugging_face_rows(tmp_path: Path) -> None:
+    """Without a bar of the training, those of the shards of a checkpoint count no steps."""
+    text = ""
+    for i in range(1, 13):
+        text += f"{{'loss': '{3.0 / i:.4g}', 'learning_rate': '5e-05', 'epoch': '{i / 4:.4g}'}}\n"
+        if i % 4 == 0:
+            text += f"{{'eval_loss': '{3.1 / i:.4g}', 'eval_runtime': '0.05', 'epoch': '{i // 4}'}}\n"
+            text += "Writing model shards:   0%|          | 0/1 [00:00<?, ?it/s]\r"
+            text += "Writing model shards: 100%|##########| 1/1 [00:00<00:00, 264.24it/s]\n"
+    content = read(tmp_path, text)
+
+    assert [at for at, _ in points(content, "train/loss")] == [i / 4 for i in range(1, 13)]
+    assert [at for at, _ in points(content, "eval/loss")] == [1.0, 2.0, 3.0]
