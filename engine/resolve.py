@@ -231,7 +231,8 @@ def _silence(scale: ScaleFile) -> Silence | None:
     given = scale.silence
     if given is None:
         return None
-    return Silence(frozenset(given.areas), frozenset(given.to), given.strength, given.weight, given.most)
+    areas, to = frozenset(given.areas), frozenset(given.to)
+    return Silence(areas, to, given.strength, given.weight, given.most, given.shares)
 
 
 def _checker(layer: Layer, scale: ScaleFile) -> Checker:

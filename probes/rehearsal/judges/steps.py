@@ -39,6 +39,9 @@ def lost_gradients(machine: Machine) -> Iterator[Verdict]:
     used = {n for e in machine.journal.of(Stepped) for n in e.used}
     backwards = machine.journal.of(Backward)
     lost = [e for e in machine.journal.of(Cleared) if e.lost and not e.lost & used]
+    if machine.gradients_read:  # they may have been carried over to copies that the optimizer has
+        held = {w.serial for o in machine.optimizers for w in o.weights or ()}
+        lost = [e for e in lost if e.weights is None or any(w.serial in held for w in e.weights)]
     gone = {n for e in lost for n in e.lost}
     if lost and len(gone) * 2 >= len(backwards) and not lost[0].guessed and machine.journal.of(Stepped):
         held_back = any(getattr(o.gate, "every", 1) != 1 for o in machine.optimizers)

@@ -150,3 +150,37 @@ for epoch in range(3):
 print("after", score)
 """
     assert "not-reset" not in told(text=text)
+
+
+MASTERS = """
+import torch
+from torch import nn
+
+data = torch.randn(256, 8)
+target = torch.randn(256, 1)
+net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+masters = [p.detach().clone().requires_grad_() for p in net.parameters()]
+opt = torch.optim.AdamW(masters, lr=1e-3)
+for step in range(100):
+    rows = torch.randint(256, (32,))
+    loss = nn.functional.mse_loss(net(data[rows]), target[rows])
+    net.zero_grad()
+    loss.backward()
+    for p, master in zip(net.parameters(), masters):
+        master.grad = p.grad.float()
+    opt.step()
+    with torch.no_grad():
+        for p, master in zip(net.parameters(), masters):
+            p.copy_(master)
+"""
+
+
+def test_gradients_that_are_carried_to_copies_are_not_lost() -> None:
+    """The optimizer has weights in full precision: those of the network are cleared without a step of theirs."""
+    assert "lost" not in told(text=MASTERS)
+
+
+def test_gradients_of_the_optimizers_own_weights_are_lost_though_they_are_read() -> None:
+    late = MASTERS.replace("AdamW(masters", "AdamW(net.parameters()").replace("    net.zero_grad()\n", "")
+    late = late.replace("    opt.step()\n", "    net.zero_grad()\n    opt.step()\n")
+    assert "lost" in told(text=late)
