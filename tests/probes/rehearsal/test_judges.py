@@ -176,7 +176,7 @@ for step in range(100):
 
 
 def test_gradients_that_are_carried_to_copies_are_not_lost() -> None:
-    """The optimizer has weights in full precision: those of the network are cleared without a step of theirs."""
+    """The optimizer has weights in full precision: those of the network have no step of their own."""
     assert "lost" not in told(text=MASTERS)
 
 
