@@ -27,7 +27,7 @@ from ..tensorflow.slips import moved_in_loss_alone
 from .keras_words import more_words_than_rows, numbered_anew
 from .listed_classes import fewer_answers_than_classes
 from .mapped_batches import numbered_by_batch
-from .own_tables import classes_of_each_file, numbered_in_turn, numbers_over_reserved
+from .own_tables import classes_of_each_file, levels_of_each_part, numbered_in_turn, numbers_over_reserved
 from .own_vocabularies import own_vocabulary_of_held_out
 from .raw_numbers import raw_ids_taken
 from .start import numbered_from_one, shifted_in_training
@@ -58,6 +58,7 @@ def classes_numbered_apart(view: View) -> Finding:
             shifted_in_training,
             moved_in_loss_alone,
             classes_of_each_file,
+            levels_of_each_part,
             numbered_by_batch,
         ),
         "the scripts number no classes",

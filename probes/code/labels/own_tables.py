@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, last_name, receiver
@@ -42,6 +43,63 @@ def classes_of_each_file(source: Script) -> Finding | None:
             if _numbers_by(function, name.id) and not _handed_out(function, name.id):
                 return at(source, node, "each file gets class numbers of its own, in the order of its rows")
     return None
+
+
+def levels_of_each_part(source: Script) -> Finding | None:
+    """`Rows("valid.csv")` of `__init__(self, path, levels=None)`, which makes the table if none is given.
+
+    Told where another part is handed the table, or where the class numbers in the order of coming.
+    """
+    for owner in source.of(ast.ClassDef):
+        begins = next(
+            (f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None
+        )
+        calls = [c for c in source.calls if last_name(c.func) == owner.name]
+        if begins is None or len(calls) < 2:
+            continue
+        for name, table in _made_if_none(begins):
+            places = [a.arg for a in begins.args.args]
+            position = places.index(name) - 1 if name in places else None
+            without = [c for c in calls if argument(c, name, position=position) is None]
+            learns = {side(unparse(source.statement(c) or c)) for c in without}
+            held = [c for c in without if side(unparse(source.statement(c) or c)) is False]
+            plain = all(k.arg for c in calls for k in c.keywords)
+            if (
+                held
+                and plain
+                and True in learns
+                and (len(without) < len(calls) or _in_order_of_coming(table))
+            ):
+                return at(source, held[0], "held-out rows get a table of numbers of their own")
+    return None
+
+
+def _made_if_none(function: Function) -> Iterator[tuple[str, ast.expr]]:
+    """Parameters that are None if not given, and the table that is made of the rows then."""
+    defaults = function.args.defaults
+    names = [a.arg for a in function.args.args][-len(defaults) :] if defaults else []
+    absent = {
+        n for n, d in zip(names, defaults, strict=True) if isinstance(d, ast.Constant) and d.value is None
+    }
+    absent |= {
+        a.arg
+        for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+        if isinstance(d, ast.Constant) and d.value is None
+    }
+    for node in of(function, ast.BoolOp, ast.IfExp, ast.If):
+        if isinstance(node, ast.BoolOp):
+            name, made = unparse(node.values[0]), node.values[-1] if isinstance(node.op, ast.Or) else None
+        elif isinstance(node, ast.IfExp):
+            name = next((n for n in absent if n in names_in(node.test)), "")
+            made = node.body if "is None" in unparse(node.test) else node.orelse
+        else:
+            name = next((n for n in absent if unparse(node.test) in (f"{n} is None", f"not {n}")), "")
+            made = next((a.value for a in of(node, ast.Assign) if unparse(a.targets[0]) == name), None)
+        if name in absent and made is not None and _TABLE.search(unparse(made)):
+            yield name, made
+
+
+_TABLE = re.compile(r"enumerate\(|sorted\((?:set\(|\{)|fromkeys\(|\bunique\(|set\(|Counter\(")
 
 
 def _in_order_of_coming(value: ast.expr) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, keyword, last_name
@@ -11,7 +12,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Function, Script
 from ..shared.checks import at
-from ..shared.nodes import is_true, whole_number
+from ..shared.nodes import is_true, signed_terms, whole_number
 
 
 def pieces_of_one_row(source: Script) -> Finding | None:
@@ -223,3 +224,59 @@ def _computes_loss(source: Script, scope: Function, node: ast.AST) -> bool:
     return any(
         c.lineno > getattr(node, "lineno", 0) and source.function_around(c) is scope for c, _ in source.losses
     )
+
+
+def tags_off_by_a_mark(source: Script) -> Finding | None:
+    """`[CLS, *words, SEP]` beside `[*tags, -100, -100]`: as long, and each tag stands at another word.
+
+    Told of two lists that are made in one function of two parts of a row, where all that stands around the
+    tags counts for nothing.
+    """
+    for function in source.of(ast.FunctionDef):
+        lists = [c for v in _whole_sums(source, function) if (c := _around_one(v)) is not None]
+        for labels in lists:
+            for inputs in lists:
+                around = labels.before + labels.after
+                if labels.over == inputs.over or len(labels.marks) != around or inputs.marks:
+                    continue
+                if inputs.before != labels.before and inputs.before + inputs.after == around:
+                    return at(
+                        source, labels.node, "the tags stand at other places than the words they are of"
+                    )
+    return None
+
+
+@dataclass(frozen=True)
+class _Around:
+    """A list with what is one for one made of `over`, and how many entries stand before and after it."""
+
+    node: ast.expr
+    over: str
+    before: int
+    after: int
+    marks: tuple[int, ...]  # entries around it that are negative numbers
+
+
+def _whole_sums(source: Script, function: Function) -> Iterator[ast.expr]:
+    """Sums of lists, and lists with stars, that are part of no other sum."""
+    for node in of(function, ast.BinOp, ast.List):
+        parent = source.parents.get(node)
+        if not (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add)):
+            if source.function_around(node) is function:
+                yield node
+
+
+def _around_one(node: ast.expr) -> _Around | None:
+    parts: list[ast.expr] = []
+    for _, one in signed_terms(node, 1):
+        parts += one.elts if isinstance(one, ast.List) else [ast.Starred(one, ast.Load())]
+    whole = [i for i, p in enumerate(parts) if isinstance(p, ast.Starred)]
+    if len(whole) != 1 or len(parts) < 2:
+        return None
+    held = parts[whole[0]]
+    comp = held.value if isinstance(held, ast.Starred) else held
+    if not isinstance(comp, ast.ListComp) or len(comp.generators) != 1 or comp.generators[0].ifs:
+        return None
+    rest = [p for p in parts if p is not held]
+    marks = tuple(n for p in rest if (n := whole_number(p)) is not None and n < 0)
+    return _Around(node, unparse(comp.generators[0].iter), whole[0], len(parts) - whole[0] - 1, marks)

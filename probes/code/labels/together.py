@@ -76,7 +76,9 @@ def _scores(source: Script, group: _Group) -> bool:
 def _reordered(source: Script, group: _Group) -> Finding | None:
     for name in sorted(group.names):
         for node, order in _turns(source, group, name):
-            others = group.names - {name}
+            others = group.names - {name} - _turned_by(source, group, node)
+            if not others:
+                continue
             if _turned_too(source, group, others, name, order, node):
                 continue
             partner = _used_together(group, name, others, node) or _handed_on(
@@ -85,6 +87,11 @@ def _reordered(source: Script, group: _Group) -> Finding | None:
             if partner is not None:
                 return at(source, node, f"`{name}` is put into another order, and `{partner}` is not")
     return None
+
+
+def _turned_by(source: Script, group: _Group, node: ast.stmt) -> set[str]:
+    """Names that one statement puts into order at once: `x, z = x[order], z[order]`."""
+    return {n for n in group.names if any(at_once is node for at_once, _ in _turns(source, group, n))}
 
 
 # --------------------------------------------------------------------------------- what belongs together
@@ -98,6 +105,10 @@ def _groups(source: Script) -> Iterator[_Group]:
             names = frozenset(unparse(e) for e in target.elts if isinstance(e, (ast.Name, ast.Attribute)))
             labels = {n for n in names if TARGET_WORDS.search(n.lower()) or _TAGS.search(n.lower())}
             if labels and len(labels) < len(names) == len(target.elts):
+                yield _Group(names, node.lineno, around)
+        elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Name):
+            names = frozenset(e.id for e in target.elts if isinstance(e, ast.Name))
+            if len(names) == len(target.elts) > 1 and _by_one_index(around, names, node.lineno):
                 yield _Group(names, node.lineno, around)
     scopes: list[ast.AST] = [source.tree, *source.of(ast.FunctionDef)]
     for scope in scopes:
@@ -127,6 +138,16 @@ def _groups(source: Script) -> Iterator[_Group]:
         for holder, together in filled.items():
             if any(_TRUTH.search(n.lower()) for n in together) and len(together) > 1:
                 yield _Group(frozenset(together), getattr(holder, "lineno", 0), scope)
+
+
+def _by_one_index(scope: ast.AST, names: frozenset[str], line: int) -> bool:
+    """All of them are read by one index together in one statement: `yield x[i], z[i], y[i]`."""
+    for whole in of(scope, ast.Tuple):
+        parts = [e for e in whole.elts if isinstance(e, ast.Subscript)]
+        if whole.lineno > line and {unparse(e.value) for e in parts} == names and len(parts) == len(names):
+            if len({unparse(e.slice) for e in parts}) == 1:
+                return True
+    return False
 
 
 def _comprehended(value: ast.expr) -> ast.ListComp | None:

@@ -31,7 +31,7 @@ def rate_of_wrong_kind(source: Script) -> Finding | None:
         given = call.args[0] if call.args else keyword(call, "input")
         if given is None or is_evaluation(source, call):
             continue
-        if plain and _ends_in_layer(source, mine, given):
+        if plain and any(_ends_in_layer(source, mine, f) for f in (given, *factors(given))):
             return at(source, call, "log_input=False takes a rate, and gets what a linear layer gives")
         if not plain and _is_exponential(mine, given):
             return at(source, call, "the loss takes the logarithm of the rate, and gets its exponential")

@@ -74,3 +74,59 @@ def languages_crossed(source: Script) -> Finding | None:
 def _group(name: str) -> int | None:
     found = {i for i, group in enumerate(_GROUPS) if set(words(name)) & group}
     return found.pop() if len(found) == 1 else None
+
+
+def batch_gives_answer_twice(source: Script) -> Finding | None:
+    """`return src, tgt, tgt` of what makes batches, and `model(src, tgt_in)` is held against the last.
+
+    Nothing shifts the one against the other: each position is fed what it is to say.
+    """
+    if any(_SHIFTS.search(unparse(f)) for f in source.passes):
+        return None
+    for made in source.of(ast.Return):
+        if not re.search(r"(?i)collate|__getitem__|^(?:make|to)_?batch", source.function_name(made)):
+            continue
+        given = [unparse(e) for e in made.value.elts] if isinstance(made.value, ast.Tuple) else []
+        twice = [(i, given.index(g)) for i, g in enumerate(given) if g.isidentifier() and given.index(g) < i]
+        if len(given) < 3 or len(twice) != 1:
+            continue
+        for loop in source.of(ast.For):
+            names = _taken_apart(loop.target)
+            if len(names) != len(given):
+                continue
+            one, other = (names[i] for i in twice[0])
+            fed = {n for c in of(loop, ast.Call) if len(c.args) > 1 for n in map(unparse, c.args)}
+            held = {
+                unparse(c.args[1]) for c, _ in source.losses if c in set(of(loop, ast.Call)) and c.args[1:]
+            }
+            if {one, other} <= fed and len({one, other} & held) == 1:
+                return at(source, made, "the network is fed what each of its positions is to say")
+    return None
+
+
+def _taken_apart(target: ast.expr) -> list[str]:
+    """Names of the parts of a batch: `src, tgt_in, tgt`, with a count before it or not."""
+    elts = target.elts if isinstance(target, ast.Tuple) else []
+    if len(elts) == 2 and isinstance(elts[1], ast.Tuple):
+        elts = elts[1].elts
+    return [e.id for e in elts if isinstance(e, ast.Name)]
+
+
+_FED = re.compile(r"(?i)^(?:decoder_input(?:_ids|s)?|dec_in(?:put)?s?|tgt_in(?:put)?|target_in(?:put)?s?)$")
+_ASKED = re.compile(r"(?i)^(?:labels?|targets?|tgt(?:_out)?|target_out|dec_out)$")
+
+
+def entry_gives_answer_twice(source: Script) -> Finding | None:
+    """`{"decoder_input_ids": ids, "labels": ids}`: nothing shifts the one against the other."""
+    if any(_SHIFTS.search(unparse(f)) for f in source.passes):
+        return None
+    for node in source.of(ast.Dict):
+        held = {
+            k.value: unparse(v)
+            for k, v in zip(node.keys, node.values, strict=True)
+            if isinstance(k, ast.Constant) and isinstance(k.value, str)
+        }
+        fed = {v for k, v in held.items() if _FED.match(k)}
+        if fed & {v for k, v in held.items() if _ASKED.match(k)}:
+            return at(source, node, "the network is fed what each of its positions is to say")
+    return None

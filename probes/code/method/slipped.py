@@ -13,7 +13,7 @@ from ..labels.spans import (
     one_past_the_token,
     part_truncated_and_asked,
 )
-from ..labels.tags import pieces_of_one_row, tags_by_place
+from ..labels.tags import pieces_of_one_row, tags_by_place, tags_off_by_a_mark
 from ..samples.cycles import turn_of_another_part
 from ..samples.negatives import negatives_are_positives
 from ..samples.recommended import all_are_wanted, drawn_item_preferred, drawn_without_asking, padding_is_drawn
@@ -122,7 +122,7 @@ _METHODS = (
     end_counted_in_one,
     sum_runs_over_ends,
     before_left_in_samples,
-    *(pieces_of_one_row, tags_by_place, answers_never_end, prompt_without_turn),
+    *(pieces_of_one_row, tags_by_place, tags_off_by_a_mark, answers_never_end, prompt_without_turn),
     *(drawn_without_asking, padding_is_drawn, pairs_answered_otherwise, degrees_never_applied),
     *(features_for_samples, part_truncated_and_asked, length_of_the_list, one_past_the_token, one_end_twice),
     shows("noise-otherwise", "noise-shares"),

@@ -11,7 +11,7 @@ from ...registry import Finding, View, probe
 from ...rehearsal.judges import shows
 from ...scripts.syntax import Script
 from ..labels.mapped_batches import label_in_text
-from ..method.own_answer_fed import step_sees_its_answer
+from ..method.own_answer_fed import batch_gives_answer_twice, entry_gives_answer_twice, step_sees_its_answer
 from ..samples.thinned import chance_of_one, classes_thinned, shares_of
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.nodes import is_none
@@ -62,7 +62,7 @@ def target_in_inputs(view: View) -> Finding:
     """
     return first(
         view,
-        either(_target_inside, step_sees_its_answer),
+        either(_target_inside, step_sees_its_answer, batch_gives_answer_twice, entry_gives_answer_twice),
         "the scripts do not compute columns of their inputs",
     )
 

@@ -67,16 +67,37 @@ def shuffle_switched_off(source: Script) -> Finding | None:
         told = keyword(call, "shuffle")
         if len(functions) != 1 or told is None or not is_false(told):
             continue
-        mixes = [
-            c
-            for n in of(functions[0], ast.If, ast.IfExp)
-            if "shuffle" in unparse(n.test)
-            for c in of(n, ast.Call)
-            if last_name(c.func) in ("shuffle", "permutation", "randperm", "sample")
-        ]
-        if mixes and not _shuffles_elsewhere(source, functions[0], source.class_around(functions[0])):
+        if _mixes_if_told(functions[0]) and not _shuffles_elsewhere(
+            source, functions[0], source.class_around(functions[0])
+        ):
             return at(source, call, "the order is shuffled when it is asked for, and training asks for none")
+    return _sequence_told_not_to(source)
+
+
+def _sequence_told_not_to(source: Script) -> Finding | None:
+    """`model.fit(Clips(x, y, shuffle=False))` of a class that shuffles itself between epochs if told."""
+    for fit in source.named("fit"):
+        given = fit.args[0] if fit.args else keyword(fit, "x")
+        made = flow(source).whole_given(given) if isinstance(given, ast.Name) else given
+        owner = source.classes.get(last_name(made.func)) if isinstance(made, ast.Call) else None
+        if owner is None or not isinstance(made, ast.Call) or fit.args[1:] or keyword(fit, "y") is not None:
+            continue
+        begins = next((f for f in of(owner, ast.FunctionDef) if f.name == "__init__"), None)
+        told = keyword(made, "shuffle")
+        if begins is None or told is None or not is_false(told) or _default(begins, "shuffle") is None:
+            continue
+        if _mixes_if_told(owner) and not _shuffles_elsewhere(source, begins, owner, fits=False):
+            return at(source, made, "the order is shuffled when it is asked for, and training asks for none")
     return None
+
+
+def _mixes_if_told(scope: ast.AST) -> bool:
+    return any(
+        last_name(c.func) in ("shuffle", "permutation", "randperm", "sample")
+        for n in of(scope, ast.If, ast.IfExp)
+        if "shuffle" in unparse(n.test)
+        for c in of(n, ast.Call)
+    )
 
 
 # a state that goes on from batch to batch
@@ -137,8 +158,13 @@ def _told(function: Function, call: ast.Call, method: bool) -> bool:
     return names.index("shuffle") - int(method) < len(call.args)
 
 
-def _shuffles_elsewhere(source: Script, function: Function, owner: ast.ClassDef | None) -> bool:
-    """Something else puts samples into another order: a call, a drawn permutation, a sampler, a flag."""
+def _shuffles_elsewhere(
+    source: Script, function: Function, owner: ast.ClassDef | None, *, fits: bool = True
+) -> bool:
+    """Something else puts samples into another order: a call, a drawn permutation, a sampler, a flag.
+
+    So does Keras' `fit` with arrays (`fits`), which goes with `compile`.
+    """
     inside = set(of(owner or function, ast.Call))
     words = ("shuffle", "permutation", "randperm", "RandomSampler", "sample", "WeightedRandomSampler")
     drawn = [c for c in source.named(*words) if c not in inside and not _for_split(source, c)]
@@ -148,7 +174,7 @@ def _shuffles_elsewhere(source: Script, function: Function, owner: ast.ClassDef 
         for k in c.keywords
         if k.arg == "shuffle" and unparse(k.value) not in ("False",)
     ]
-    return bool(drawn or asked or source.named("compile"))
+    return bool(drawn or asked or (fits and source.named("compile")))
 
 
 def _for_split(source: Script, call: ast.Call) -> bool:

@@ -89,7 +89,29 @@ def nan_written(view: View) -> Finding:
     return first(view, _written, "the scripts write no NaN into their data")
 
 
+def _read_as_none(source: Script) -> Finding | None:
+    """`float(row["age"] or "nan")`: empty fields of a file become NaN, and nothing deals with them."""
+    for call in source.named("float"):
+        given = call.args[0] if call.args else None
+        parent = source.parents.get(call)
+        empty = isinstance(given, ast.BoolOp) and isinstance(given.op, ast.Or) and _says_nan(given.values[-1])
+        if isinstance(parent, ast.IfExp) and parent.body is call and given is not None:
+            empty = _says_nan(parent.orelse) and unparse(given) in unparse(parent.test)
+        if not empty or is_evaluation(source, call) or not source.named("reader", "DictReader", "split"):
+            continue
+        if not (_deals(source) or imports_locals(source) or source.named(*_SKIPPING)):
+            return at(source, call, "empty fields become NaN here, and nothing takes it out")
+    return None
+
+
+def _says_nan(node: ast.expr) -> bool:
+    told = unparse(node).lower().strip("'\"")
+    return told == "nan" or told in {m.lower() for m in _NAN}
+
+
 def _written(source: Script) -> Finding | None:
+    if (empty := _read_as_none(source)) is not None:
+        return empty
     seen: ast.AST | None = None
     data = inputs(source) | targets(source)
     for node in source.of(ast.Assign, ast.AugAssign):

@@ -25,7 +25,7 @@ from .trainer_bars import TrainerBars
 
 BEYOND = 100.5  # no share: "5231.2%" is told as it stands (see curves.above_whole)
 MAX_POINTS = 6_000_000
-OF_SHARDS = 4  # counts of a bar before the first row that are no steps of a training
+OF_SHARDS = 4  # counts of a bar that are no steps of a training
 FEW_TOLD = 3  # lines beside bars, from which on they are a curve
 Tokens = Sequence[bytes]
 
@@ -206,9 +206,8 @@ class Rows:
             where.epoch = epoch
             where.split = ""
         if shape.bar and shape.step_kind == "bare":
-            few = total == total and total <= OF_SHARDS and self._bar is None
-            if few and not 0 < len(self.columns) <= total:
-                return  # it counts files, before the first row or of a checkpoint: steps are as many as rows
+            if total == total and total <= OF_SHARDS and self._bar is None:
+                return  # a bar of so few counts files: of data that are loaded, of a checkpoint
             if step == step and total == total:
                 self._bar = (step, total)
                 self._trainer.drawn(self._bar)
