@@ -8,20 +8,23 @@ and smoothed labels raise the training loss itself, so that only what is evaluat
 a choice a fault (another optimizer, another loss, a layer that is kept as it is, fewer epochs) that costs no
 more than choices do: of those only a metric far below the benchmark's tells, or a place in the script that is
 wrong by itself; that code differs is none. And where all of the end is as good, a steady pace alone is no
-harm: it arrived.
+harm: it arrived. There only `share` of what is believed of such a cause is left, so that a run which differs
+from its benchmark and ends as well is called healthy, and what differs is told beside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from math import log
 
 from .caution import NOTHING
 from .experience import BELOW_HALF
 from .explain import contributions
 from .graph import descendants, outline
-from .infer import Belief
+from .infer import Belief, sigmoid
 from .model import AsGood, RuleBase, State
 
+WORTH = log(0.05 / 0.95)  # log-odds below which nobody is told of a cause
 NAME = "as-good-as-the-benchmark"  # its entry among the contributions to a cause
 
 
@@ -36,14 +39,26 @@ def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) 
     found: dict[str, float] = {}
     for cause, inferred in belief.odds.items():
         odds = inferred + added.get(cause, 0.0)
-        if odds <= 0.0 or not {cause, cause.split(".")[0]} & given.kinds:
+        kinds = {cause, cause.split(".")[0]}
+        if not kinds & given.kinds:
             continue
-        asks = given.asks_of.get(cause, given.asks)
-        good = bool(asks) and all(belief.states.get(s) is State.ABSENT for s in asks)
+        arrived = given.share < 1.0 and _absent(belief, given.asks)
+        if arrived and odds > WORTH and not _shows(rules, belief, cause, given):
+            left = given.share * float(sigmoid(odds))
+            found[cause] = odds - log(left / (1.0 - left))
+            continue
+        if odds <= 0.0:
+            continue
+        good = _absent(belief, given.asks_of.get(cause, given.asks))
         if good and not _shows(rules, belief, cause, given):
             # what was likelier stays closer to one half, and below it when it is rounded to percents
             found[cause] = odds + BELOW_HALF * (0.5 + 0.5 / (1.0 + odds))
     return found
+
+
+def _absent(belief: Belief, asks: Collection[str]) -> bool:
+    """Whether all of these symptoms are known to be absent."""
+    return bool(asks) and all(belief.states.get(s) is State.ABSENT for s in asks)
 
 
 def _shows(rules: RuleBase, belief: Belief, cause: str, given: AsGood) -> bool:
@@ -53,8 +68,7 @@ def _shows(rules: RuleBase, belief: Belief, cause: str, given: AsGood) -> bool:
         n for n, part in contributions(belief, cause).items() if part >= given.weight
     } & graph.adj.keys()
     areas = given.shown | given.shown_of.get(cause, frozenset())
-    arrived = bool(given.asks) and all(belief.states.get(s) is State.ABSENT for s in given.asks)
-    harmless = given.differs | (given.pace if arrived else frozenset())
+    harmless = given.differs | (given.pace if _absent(belief, given.asks) else frozenset())
     below = speaking.union(*(descendants(graph, node) for node in speaking))
     return any(
         belief.states.get(s) is State.PRESENT and rules.symptoms[s].area in areas

@@ -203,6 +203,7 @@ def _as_good(scale: Entry[ScaleFile], check: Checker) -> AsGood | None:
         shown_of,
         frozenset(given.pace),
         frozenset(given.differs),
+        given.share,
     )
 
 

@@ -112,6 +112,7 @@ class AsGoodEntry(Strict):
     kinds: tuple[str, ...]
     shown: tuple[str, ...]
     weight: Annotated[float, Field(gt=0)]
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
     asks_of: dict[str, tuple[str, ...]] = {}
     shown_of: dict[str, tuple[str, ...]] = {}
     pace: tuple[str, ...] = ()

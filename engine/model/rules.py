@@ -228,6 +228,7 @@ class AsGood:
     shown_of: Mapping[str, frozenset[str]] = field(default_factory=dict)  # cause -> areas beside `shown`
     pace: frozenset[str] = frozenset()  # symptoms that show no harm where all of `asks` is absent
     differs: frozenset[str] = frozenset()  # symptoms that tell a difference and no harm
+    share: float = 1.0  # of a probability that is left where all of `asks` is absent
 
 
 @dataclass(frozen=True, slots=True)

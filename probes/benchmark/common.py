@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from ...engine.model import Place
-from ..config.values import says, trains_adapters
+from ..config.values import number_of, says, trains_adapters
 from ..curves.situation import switched_on
 from ..registry import View, place
 from ..run import Series
@@ -71,6 +71,21 @@ def other_rate(view: View, ratio: float = 1.25) -> str | None:
     )
 
 
+def rates_part(view: View, ratio: float = 1.25, share: float = 0.1) -> str | None:
+    """Say that the learning rates differ by `ratio` at a `share` of the common steps, wherever; or None.
+
+    From there on both sides hold other weights, and those have other gradients on the same batch.
+    """
+    rates = pair(view, "learning_rate", 3)
+    if isinstance(rates, str):
+        return None
+    high, low = np.maximum(rates.run, rates.bench), np.minimum(rates.run, rates.bench)
+    apart = float(np.mean(high > ratio * np.maximum(low, 0.0)))
+    if apart <= share:
+        return None
+    return f"the learning rates differ at {apart:.0%} of the common steps: other weights, other gradients"
+
+
 def adapters_apart(view: View) -> str:
     """In words, that one side alone trains adapters: their rates and gradients are no whole model's."""
     if view.benchmark is None:
@@ -114,6 +129,18 @@ def made_harder(view: View) -> str:
     for setting in view.run.raw_settings:
         if setting.value and _BY_NAME.search(setting.key) and setting.key not in theirs:
             return f"{setting.key} = {setting.value}, and not in the benchmark"
+    return ""
+
+
+_TAUGHT_THROUGH = ("dropout", "label_smoothing")  # what a training loss is higher with, and no evaluation
+
+
+def held_back_more(view: View) -> str:
+    """In words, that the run trains with more dropout or smoother labels, which its loss shows; else ""."""
+    for key in _TAUGHT_THROUGH if view.benchmark is not None else ():
+        mine, theirs = (number_of(r, key) for r in (view.run, view.benchmark or view.run))
+        if mine is not None and theirs is not None and mine > theirs:
+            return f"trained with {key.replace('_', ' ')} {mine:g}, there {theirs:g}, which alone raises it"
     return ""
 
 

@@ -13,7 +13,7 @@ from ..curves.situation import ERRORS
 from ..curves.stats import noise
 from ..registry import Finding, View, absent, any_of, place, present, probe, unknown
 from ..run import Series
-from .common import made_harder, places_of, taught_apart
+from .common import held_back_more, made_harder, places_of, taught_apart
 from .compare import Pair, band, final, pair
 
 
@@ -50,8 +50,9 @@ def final_loss_above(view: View, relative: float, points: int = 5) -> Finding:
         return absent(f"{text}; {said}", **rest)
     if above and _shorter(found) and (said := ends_as_well(view)):
         return absent(f"{text}; {said}", **rest)
-    if above and (said := made_harder(view)) and final_metric_below(view, 0.01).state is State.ABSENT:
-        return absent(f"{text}; {said}, and nothing is evaluated worse", **rest)
+    harder = made_harder(view) or held_back_more(view) if above else ""
+    if harder and final_metric_below(view, 0.01).state is State.ABSENT:
+        return absent(f"{text}; {harder}, and nothing is evaluated worse", **rest)
     if above and (said := taught_apart(view)):
         as_good = final_metric_below(view, 0.01).state is State.ABSENT
         return (absent if as_good else unknown)(f"{text}; {said}", **rest)

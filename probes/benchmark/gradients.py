@@ -9,7 +9,7 @@ import numpy as np
 from ..config.values import number_of
 from ..curves import situation
 from ..registry import Finding, View, absent, present, probe, unknown
-from .common import adapters_apart, losses_agree, other_rate, places_of, same_batches
+from .common import adapters_apart, losses_agree, other_rate, places_of, rates_part, same_batches
 from .compare import pair
 
 LEAST_COUNT = 3  # batches: what is twice the benchmark's may have many reasons
@@ -112,6 +112,8 @@ def grad_norm_departs(view: View, relative: float, loss: float, multiple: float,
         return unknown(found if isinstance(found, str) else str(losses))
     if not same_batches(view, losses):
         return unknown("seed or data order are not known to be equal: other batches have other gradients")
+    if said := rates_part(view):
+        return unknown(said)
     positive = (found.run > 0) & (found.bench > 0)
     if np.sum(positive) < points or np.any(losses.bench <= 0):
         return unknown("too few positive gradient norms or losses")

@@ -103,7 +103,7 @@ def _judge(view: View, name: str, ratio: float, gain: float, points: int) -> Fin
     both = sides(view, name)
     if isinstance(both, str) or view.benchmark is None:
         return str(both)
-    (mine, x, _), (_, u, v) = both
+    (mine, x, y), (_, u, v) = both
     if not len(x) or len(u) < points:
         return f"the benchmark has fewer than {points} points of {name}"
     if not np.isfinite(mine.values[-1]):
@@ -129,9 +129,19 @@ def _judge(view: View, name: str, ratio: float, gain: float, points: int) -> Fin
         text += "; the run's learning rate had come to its end: a shorter plan, and little is left"
         gain = OF_A_PLAN * gain
     rest |= {"value": round(share, 4), "where": (place(mine, len(mine.steps) - 1),)}
+    if there > final and there - _end_of(y) >= ARRIVED * (there - final):
+        return absent(f"{text}; the run has come as low by its own end ({_end_of(y):.4g})", **rest)
     if share >= gain and there - final > 3 * error:
         return present(text, step=last, **rest)
     return absent(text, **rest)
+
+
+ARRIVED = 0.9  # of the way that the benchmark goes on after the run's last step, gone by the run before it
+
+
+def _end_of(values: Floats) -> float:
+    """The middle of the last tenth of a curve."""
+    return float(np.median(values[-max(1, len(values) // 10) :]))
 
 
 OF_A_PLAN = 3.0  # times the gain that counts where the schedule was over

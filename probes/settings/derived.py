@@ -186,6 +186,11 @@ def _switched_off(found: Mapping[str, Configured], level: Configured) -> bool:
     )
 
 
+def _flagged_off(found: Mapping[str, Configured]) -> bool:
+    """`fp16: false` beside a cast to fp16 that the switch is for."""
+    return _flag(found, str(found["amp_dtype"].value)) is False
+
+
 def _derive_precision(found: dict[str, Configured]) -> None:
     """One word for the number format of the forward and backward pass."""
     if "precision" in found:
@@ -226,7 +231,7 @@ def _derive_precision(found: dict[str, Configured]) -> None:
         elif device is None or "cpu" not in str(device.value):
             # torch.autocast on accelerators, mindspore O2/O3 and YOLO all mean fp16 when nothing else is said
             found["precision"] = _as(found["amp"], "precision", "fp16")
-    elif "amp_dtype" in found and _flag(found, "amp") is None:
+    elif "amp_dtype" in found and _flag(found, "amp") is None and not _flagged_off(found):
         found["precision"] = _as(found["amp_dtype"], "precision", found["amp_dtype"].value)
     elif "dtype" in found and not any(k in found for k in ("fp16", "bf16", "amp")):
         # torch_dtype is how a checkpoint is stored, not how it was trained

@@ -134,3 +134,16 @@ def test_the_rules_name_what_there_is() -> None:
     assert rules.as_good.shown.union(*rules.as_good.shown_of.values()) <= {
         s.area for s in rules.symptoms.values()
     }
+
+
+def test_where_all_of_the_end_is_as_good_a_share_is_left(base: RuleBase) -> None:
+    """The run is called healthy then; harm in the curves and an end that nobody knows change nothing."""
+    rules = replace(base, as_good=replace(GIVEN, share=0.3))
+    states = {"rate_differs": PRESENT, "worse": ABSENT}
+    plain = first(replace(base, as_good=None), **states)
+    found = first(rules, **states)
+    assert found.cause == "hyperparameter.rate"
+    assert found.probability == pytest.approx(0.3 * plain.probability, abs=0.02)
+    assert found.contributions[as_good.NAME] < 0.0
+    for kept in ({**states, "worse": UNKNOWN}, {**states, "turns_up": PRESENT}):
+        assert first(rules, **kept).probability > 0.5

@@ -32,6 +32,7 @@ from .equal_counts import counts_alike
 from .equal_facts import alike_in_effect
 from .equal_scales import scaled_alike
 from .equal_worked import worked_out_alike
+from .in_force import stands
 from .kept import kept
 from .light import light
 from .moved_modes import modes_in_functions
@@ -325,7 +326,7 @@ def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False
     comparison of settings, and not here once more.
     """
     found = compare(view.run, view.benchmark)
-    by_role = [t for t in found.told if t.kind == kind]
+    by_role = [t for t in found.told if t.kind == kind and _in_force(view, t)]
     if found.why and by_role:
         return _by_role(by_role)
     if found.why:
@@ -333,7 +334,7 @@ def edited(view: View, *, kind: str, few: int = 0, unless_settings: bool = False
     known: set[str] = set()
     if unless_settings and view.benchmark is not None:
         known = set(view.run.settings) & set(view.benchmark.settings)
-    mine = [e for e in sorted_out(found).get(kind, ()) if e.setting not in known]
+    mine = [e for e in sorted_out(found).get(kind, ()) if e.setting not in known and not _idle(view, e)]
     if mine and (said := _follows(view, kind)):
         return absent(f"{found.mine} differs from the benchmark's script: {mine[0].text}; {said}")
     if kind.startswith("loss") and not programs(view.run.scripts):
@@ -364,6 +365,24 @@ def _follows(view: View, kind: str) -> str:
         return with_the_batch(view)
     drops = both(view, "lr_milestones") if kind == "schedule-length" else None
     return "as much longer or shorter as the run" if drops and follows_length(view, drops) else ""
+
+
+def _in_force(view: View, differ: Told) -> bool:
+    """Whether both places of a difference are in force, and what is left out was known to be."""
+    if view.benchmark is None:
+        return True
+    there = stands(differ.theirs, scripts(view.benchmark), view.benchmark)
+    here = stands(differ.mine, scripts(view.run), view.run)
+    return "off" not in (here, there) and (differ.mine is not None or there == "on")
+
+
+def _idle(view: View, edit: Edit) -> bool:
+    """A line of one side alone, in a branch that the settings of that side do not take."""
+    if view.benchmark is None:
+        return False
+    if edit.mine is None:
+        return stands(edit.theirs, scripts(view.benchmark), view.benchmark) == "off"
+    return edit.theirs is None and stands(edit.mine, scripts(view.run), view.run) == "off"
 
 
 def _by_role(differ: Sequence[Told]) -> Finding:

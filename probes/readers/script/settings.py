@@ -545,13 +545,20 @@ class Extractor(Values):
         return len(numbers) == 2 and numbers[0] < numbers[1]
 
     def _autocast(self, call: ast.Call) -> Iterator[Setting]:
-        switch = keyword(call, "enabled") or first_given(call)
+        given = keyword(call, "enabled")
+        switch = given or first_given(call)
         if isinstance(switch, ast.Constant) and switch.value is False:
             return  # full precision, in this place at least
         dtype = keyword(call, "dtype")
         word = dtype.attr if isinstance(dtype, ast.Attribute) else ""
         found = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}.get(word)
-        if found:
+        if found and given is not None and not (isinstance(given, ast.Constant) and given.value is True):
+            known, value, _ = self.value(given)
+            if known and value is False:
+                return
+            # a setting turns it on: this is the format where it does
+            yield Setting("amp_dtype", found, self.file, call.lineno, DEFAULT)
+        elif found:
             yield self._set("precision", found, call)
 
     def _one(self, call: ast.Call, key: str, node: ast.expr | None) -> Iterator[Setting]:

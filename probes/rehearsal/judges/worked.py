@@ -191,7 +191,8 @@ def _worked(numbers: Numbers, told: Told, machine: Machine) -> _Worked | None:
     kind = kind_of(told.label)
     wanted = tuple(_wanted(numbers.task, kind, plain.answers(rows), plain.truth(rows)))
     told_as = float(value.reshape(-1)[0])
-    if kind in _SHARES and wanted and _by_a_written_number(machine.source, told_as, wanted[0] * len(rows)):
+    misses = kind in _SHARES and wanted and not _near(told_as, wanted[0])
+    if misses and _by_a_written_number(machine.source, told_as, wanted[0] * len(rows)):
         return None
     if wanted and numbers.task == "kinds" and kind in _OVERLAPS:
         wanted += tuple(_of_more(wanted[0] * numbers.kinds, numbers.kinds, machine.source))

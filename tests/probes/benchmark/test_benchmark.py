@@ -549,14 +549,23 @@ EPOCHS = run([series("train/loss", 0.4 + 2 * np.exp(-np.arange(12) / 3), unit="e
 
 
 def steps(
-    first: float = 1.0, norm: float = 1.0, second: float = 1.0, seed: int = 1, interval: int = 1
+    first: float = 1.0,
+    norm: float = 1.0,
+    second: float = 1.0,
+    seed: int = 1,
+    interval: int = 1,
+    half_life: float = 20.0,
 ) -> Run:
-    """A run logged step by step; its first loss, gradient norms, or losses after the first are multiplied."""
+    """A run logged step by step; its first loss, gradient norms, or losses after the first are multiplied.
+
+    `half_life`: steps in which the learning rate halves.
+    """
     at = 1.0 + interval * np.arange(60)
     chance = 1 + 0.02 * np.random.default_rng(seed).normal(size=60) * (np.arange(60) > 0)
     loss = 2.3 * np.exp(-np.arange(60) / 40) * chance * np.where(np.arange(60) == 0, first, second)
     grads = 2.0 * np.exp(-np.arange(60) / 60) * norm
-    return written({"seed": seed}, [series("train/loss", loss, at), series("grad_norm", grads, at)])
+    rates = series("learning_rate", 0.1 * 0.5 ** (np.arange(60) / half_life), at)
+    return written({"seed": seed}, [series("train/loss", loss, at), series("grad_norm", grads, at), rates])
 
 
 def steps_apart(first: float = 1.0, seed: int = 1) -> Run:
@@ -578,6 +587,17 @@ def judged(loss: Any, factor: float = 1.0) -> Run:
     """A training loss and an evaluation loss every thirtieth step, the latter times a factor."""
     at = np.arange(30, 301, 30)
     return run([series("train/loss", loss), series("eval/loss", factor * np.asarray(loss)[at - 1], at)])
+
+
+def judged_with(loss: Any = None, factor: float = 1.0, **settings: float) -> Run:
+    """As `judged`, with settings."""
+    curve = MINE if loss is None else loss
+    return run(judged(curve, factor).all_series, settings)
+
+
+def raised(factor: float, **settings: float) -> Run:
+    """A run whose training loss is raised, as by dropout, and its evaluation loss that many times as high."""
+    return judged_with(np.asarray(MINE) + 0.1, factor, **settings)
 
 
 def detector(box: float = 1.0, cls: float = 1.0) -> Run:
@@ -727,6 +747,17 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ),
     ("final-loss-above-benchmark", "present", run(curves(0, np.maximum(MINE, 0.9))), BENCH),
     ("final-loss-above-benchmark", "absent", run(curves(0)), BENCH),
+    # more dropout or smoother labels raise the training loss; what is evaluated tells whether it is worse
+    ("final-loss-above-benchmark", "absent", raised(0.6, dropout=0.2), judged_with(dropout=0.0)),
+    (
+        "final-loss-above-benchmark",
+        "absent",
+        raised(0.6, label_smoothing=0.1),
+        judged_with(label_smoothing=0.0),
+    ),
+    ("final-loss-above-benchmark", "present", raised(1.0, dropout=0.2), judged_with(dropout=0.0)),
+    ("final-loss-above-benchmark", "present", raised(0.6, dropout=0.1), judged_with(dropout=0.1)),
+    ("final-loss-above-benchmark", "present", raised(0.6), judged_with()),
     ("final-loss-above-benchmark", "unknown", run(), BENCH),
     # half as fast over twice the steps: the same end
     ("final-loss-above-benchmark", "absent", paced(300, 600), paced(150, 300)),
@@ -833,6 +864,12 @@ CURVES: list[tuple[str, str, Run, Run]] = [
     ("eval-differs-training-identical", "unknown", judged(MINE, 1.3), judged(SHARED)),
     ("eval-differs-training-identical", "unknown", LOCKED, LOCKED),
     ("grad-norm-departs-on-same-batches", "present", steps(norm=0.85), steps()),
+    (
+        "grad-norm-departs-on-same-batches",
+        "unknown",
+        steps(norm=0.85, half_life=12),
+        steps(),
+    ),  # other weights
     ("grad-norm-departs-on-same-batches", "absent", steps(norm=1.01), steps()),
     ("grad-norm-departs-on-same-batches", "unknown", steps(norm=4.0), steps()),  # grad-norm-scaled tells it
     ("grad-norm-departs-on-same-batches", "unknown", steps(norm=0.85, seed=2), steps()),
