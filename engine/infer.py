@@ -80,7 +80,7 @@ class Case:
 
     prior: Floats  # (causes,)
     seen: Signs  # (symptoms,): +1 present, -1 absent, 0 unknown
-    heard: Floats | None = None  # (arrows,): the share of their strength where their head is absent
+    heard: Bools | None = None  # (arrows,): which ones carry something where their head is absent
 
 
 def compile_network(rules: RuleBase) -> Network:
@@ -123,15 +123,11 @@ def case_of(
     return Case(logit(np.array(priors, dtype=np.float64)), seen, _heard(rules, network, states))
 
 
-def _heard(rules: RuleBase, network: Network, states: Mapping[str, State]) -> Floats | None:
-    """How far absent symptoms speak against causes: see `Silence`."""
+def _heard(rules: RuleBase, network: Network, states: Mapping[str, State]) -> Bools | None:
+    """Where absent symptoms speak against causes: see `Silence`."""
     given = rules.silence
     if given is None:
         return None
-    shares = [given.shares.get(rules.symptoms[s].area, 1.0) for s in network.symptoms]
-    heads = np.ones(len(network.leak))
-    heads[network.first_symptom :] = shares
-    heard = heads[network.head]
     found = {
         s
         for s, state in states.items()
@@ -141,12 +137,12 @@ def _heard(rules: RuleBase, network: Network, states: Mapping[str, State]) -> Fl
         any(x.to in found and x.strength >= given.strength for x in rules.causes[c].shows)
         for c in network.causes
     ]
-    if any(settled):
-        tails, yields = np.zeros((2, len(network.leak)), dtype=np.bool_)
-        tails[: len(network.causes)] = settled
-        yields[network.first_symptom :] = [rules.symptoms[s].area in given.areas for s in network.symptoms]
-        heard[tails[network.tail] & yields[network.head]] = 0.0
-    return heard
+    if not any(settled):
+        return None
+    tails, heads = np.zeros((2, len(network.leak)), dtype=np.bool_)
+    tails[: len(network.causes)] = settled
+    heads[network.first_symptom :] = [rules.symptoms[s].area in given.areas for s in network.symptoms]
+    return np.asarray(~(tails[network.tail] & heads[network.head]), dtype=np.bool_)
 
 
 def prior_of(rules: RuleBase, cause: str, context: Mapping[str, Scalar]) -> float:

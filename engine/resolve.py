@@ -232,8 +232,7 @@ def _silence(scale: ScaleFile) -> Silence | None:
     given = scale.silence
     if given is None:
         return None
-    areas, to = frozenset(given.areas), frozenset(given.to)
-    return Silence(areas, to, given.strength, given.weight, given.most, given.shares)
+    return Silence(frozenset(given.areas), frozenset(given.to), given.strength, given.weight, given.most)
 
 
 def _checker(layer: Layer, scale: ScaleFile) -> Checker:

@@ -127,7 +127,6 @@ class SilenceEntry(Strict):
     strength: Annotated[float, Field(gt=0, le=1)]
     weight: Annotated[float, Field(gt=0)]
     most: Annotated[float, Field(gt=0)]
-    shares: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
 
 
 class ScaleFile(Strict):

@@ -260,8 +260,6 @@ class Silence:
 
     Where a present symptom of `to` speaks for a cause by `strength` or more, absent ones of `areas` say
     nothing of it; where those of `to` give it `weight` log-odds, all that is absent takes at most `most`.
-    Of an absent symptom of an area in `shares`, links count with this share of their strength: what is looked
-    for there is known in the spellings of the programs that were met.
     """
 
     areas: frozenset[str]
@@ -269,7 +267,6 @@ class Silence:
     strength: float
     weight: float
     most: float
-    shares: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,6 @@ def heard(base: RuleBase) -> RuleBase:
     return replace(base, silence=Silence(frozenset({"script"}), frozenset({"edits"}), 0.5, 3.0, 9.0))
 
 
-def unmet(base: RuleBase, share: float) -> RuleBase:
-    silence = Silence(frozenset(), frozenset(), 0.5, 3.0, 9.0, {"script": share})
-    return replace(base, silence=silence)
-
-
 def probability(rules: RuleBase, cause: str, **states: State) -> float:
     return believe(rules, states).probability[cause]
 
@@ -65,27 +60,6 @@ def test_without_an_edit_a_check_speaks_against_the_cause(base: RuleBase, edit: 
 def test_what_is_present_counts_in_full(base: RuleBase) -> None:
     seen = {"edit": State.PRESENT, "check": State.PRESENT}
     assert probability(heard(base), "a.x", **seen) == probability(base, "a.x", **seen)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_of_an_area_a_share_of_the_absence_is_believed(base: RuleBase, share: float) -> None:
-    belief = believe(unmet(base, share), {"check": State.ABSENT, "loss": State.ABSENT})
-    parts = contributions(belief, "a.x")
-    assert parts.get("check", 0.0) == pytest.approx(log1p(-0.8 * share))
-    assert parts["loss"] == pytest.approx(log1p(-0.5))
-
-
-def test_a_share_leaves_what_is_present_and_what_is_unknown_alone(base: RuleBase) -> None:
-    for state in (State.PRESENT, State.UNKNOWN):
-        seen = {"check": state, "loss": State.PRESENT}
-        assert probability(unmet(base, 0.25), "a.x", **seen) == probability(base, "a.x", **seen)
-
-
-def test_where_a_check_yields_no_share_is_left(base: RuleBase) -> None:
-    silence = Silence(frozenset({"script"}), frozenset({"edits"}), 0.5, 3.0, 9.0, {"script": 0.5})
-    states = {"edit": State.PRESENT, "check": State.ABSENT}
-    parts = contributions(believe(replace(base, silence=silence), states), "a.x")
-    assert parts.get("check", 0.0) == 0.0
 
 
 def test_each_case_of_a_call_is_heard_as_it_is(base: RuleBase) -> None:
