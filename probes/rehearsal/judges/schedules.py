@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ...code.shared.origins import origins
 from ...made_numbers.figures import kind_of
+from ...readers._tree import walk
+from ...readers.script import last_name
 from ..expressions import ODD
 from ..journal import Backward, Event, Scheduled, Stepped, Told
 from ..machine import Machine
@@ -22,6 +26,8 @@ _LENGTH = {
 }
 _STEEP = 3.5  # a course that ends falls so much over its last part; one that goes on falling does not
 _FLAT = 0.3  # of its peak: what a course still has that does not end with training
+_BACK = 6  # steps back to where a number of a rate comes from
+_LENGTHS = ("len", "cardinality", "get_dataset_size", "num_batches")
 _RISEN = 0.25  # of its peak: what a warm-up has reached that training is too short for
 _FALL = frozenset(("loss", "rmse", "mae", "mse", "mape", "perplexity", "error"))  # as a model gets better
 Rate = Callable[[float], float]
@@ -190,10 +196,20 @@ def nought_at_first(machine: Machine) -> Iterator[Verdict]:
     for schedule in dict.fromkeys(e.schedule for e in machine.journal.of(Scheduled)):
         rate = _rate(machine, schedule)
         worked = _worked(rate, [0, 1, 2, 3, 4, 8, 20, 60, 150, 1000, 20000]) if rate is not None else None
-        if worked is not None and not any(worked[:5]) and max(worked) > 0:
+        if worked is not None and not any(worked[:5]) and max(worked) > 0 and not _counts(machine, schedule):
             why = "the rate of this schedule is nought at the beginning, move after move: nothing is learnt"
             yield Verdict("rate-course", schedule.node, why)
             return
+
+
+def _counts(machine: Machine, schedule: Schedule) -> bool:
+    """Whether a rate hangs on a length: those of loaders are made here, and may be shorter than a warm-up."""
+    told = schedule.named.get("lr_lambda", (*schedule.given, None, None)[1])
+    places = [n for n in (schedule.node, getattr(told, "node", None)) if n is not None]
+    nodes = [n for place in places for n in walk(place)]
+    names = [n for n in nodes if isinstance(n, (ast.Name, ast.Attribute))]
+    made = (o for name in names for o in origins(machine.source, name, _BACK))
+    return any(isinstance(o, ast.Call) and last_name(o.func) in _LENGTHS for o in (*nodes, *made))
 
 
 def _still_rises(rate: Rate, moves: float) -> bool:

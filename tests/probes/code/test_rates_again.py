@@ -71,3 +71,48 @@ def test_shares_taken_again(rate: str, told: bool) -> None:
 )
 def test_rates_that_begin_with_nought(rule: str, told: bool) -> None:
     assert (state("script-schedule-formula", LAMBDA.format(rule=rule)) == "present") is told
+
+
+COUNTED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.load("x.pt"), torch.load("y.pt"))
+loader = DataLoader(data, batch_size=32, shuffle=True)
+net = nn.Linear(8, 1)
+opt = torch.optim.AdamW(net.parameters(), lr=1e-3)
+EPOCHS, WARMUP = 5, 80
+{total}
+schedule = torch.optim.lr_scheduler.LambdaLR(opt, {rule})
+for epoch in range(EPOCHS):
+    for x, y in loader:
+        opt.zero_grad()
+        nn.functional.mse_loss(net(x), y).backward()
+        opt.step()
+        schedule.step()
+"""
+TOTAL = "total = EPOCHS * len(loader)"
+MADE = """
+def course(total, warmup):
+    def rate(s):
+        return min((s + 1) / warmup, max(0.0, (total - s) / (total - warmup)))
+    return rate
+"""
+
+
+@pytest.mark.parametrize(
+    ("total", "rule", "told"),
+    [
+        (TOTAL, "lambda s: min((s + 1) / WARMUP, max(0.0, (total - s) / (total - WARMUP)))", False),
+        ("", "lambda s: max(0.0, 1 - (s - WARMUP) / (EPOCHS * len(loader) - WARMUP))", False),
+        (TOTAL + MADE, "course(total, WARMUP)", False),
+        ("steps = len(loader)\ntotal = steps * EPOCHS" + MADE, "course(total, WARMUP)", False),
+        ("total = 4000" + MADE, "course(total, WARMUP)", False),
+        ("total = 4000", "lambda s: max(0.0, (s - WARMUP) / (total - WARMUP))", True),
+    ],
+)
+def test_courses_that_hang_on_the_number_of_batches(total: str, rule: str, told: bool) -> None:
+    """How many batches a loader has is not known: a course may be longer than its warm-up."""
+    text = COUNTED.replace("{total}", total).replace("{rule}", rule)
+    assert (state("script-schedule-formula", text) == "present") is told
