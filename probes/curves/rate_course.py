@@ -22,6 +22,7 @@ _DECAYING = frozenset(
 )
 
 
+_NEAR_PEAK = 0.8  # of the configured rate, at the first logged point of a rate that falls from there on
 _RESTARTING = frozenset(["cosine-restarts", "cyclic", "onecycle"])
 
 
@@ -485,6 +486,8 @@ def _seen_from_start(lr: Curve, configured: float) -> bool:
         rise = float(lr.values[top] - lr.values[max(0, top - 2)])
         return bool(lr.values[top] + rise < 0.95 * configured)
     if len(lr.values) >= 2 and lr.values[1] < lr.values[0]:
+        if lr.steps[0] > 0 and lr.values[0] >= _NEAR_PEAK * configured:
+            return False  # logged once an epoch: the rate came up and began to fall before it
         slope = (lr.values[0] - lr.values[1]) / max(lr.steps[1] - lr.steps[0], 1e-12)
         return bool(lr.values[0] + 1.2 * slope * lr.steps[0] < 0.95 * configured)
     return True

@@ -352,6 +352,16 @@ CASES: list[tuple[str, str, Run]] = [
         "unknown",
         run([lr([6e-4, 3e-4, 1e-6], steps=[500, 1000, 1500])], {"learning_rate": 1e-3}),
     ),
+    (  # once an epoch, and the first epoch warms up and begins to fall
+        "lr-curve-differs-from-config",
+        "unknown",
+        run([lr([3.74e-3, 3.7e-3, 3.5e-3, 3.1e-3, 2e-3], steps=[1, 2, 3, 4, 5])], {"learning_rate": 4e-3}),
+    ),
+    (
+        "lr-curve-differs-from-config",
+        "present",
+        run([lr([2e-3, 1.98e-3, 1.9e-3, 1.5e-3, 1e-3], steps=[1, 2, 3, 4, 5])], {"learning_rate": 4e-3}),
+    ),
     ("lr-curve-differs-from-config", "unknown", made(warm(CONSTANT))),
     ("loss-not-finite-at-usual-rate", "present", broken_at(40, {"optimizer": "adam"})),
     ("loss-not-finite-at-usual-rate", "present", broken_at(3, {"optimizer": "adam"}, LATE)),
