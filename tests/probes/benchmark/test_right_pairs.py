@@ -263,3 +263,13 @@ def test_a_run_that_goes_on_and_comes_as_low(length: int, end: float, expected: 
     )
     assert found.state is expected
     assert ("the last of both" in found.why) is (length > 30)
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"), [(0.2, State.ABSENT), (0.24, State.ABSENT), (0.45, State.PRESENT)]
+)
+def test_a_shorter_run_that_comes_as_low(end: float, expected: State) -> None:
+    """The benchmark goes on to where the run came by its own end, in half of the steps."""
+    bench = written({}, [series("train/loss", np.linspace(1.0, 0.2, 40))])
+    mine = written({}, [series("train/loss", [*np.linspace(1.0, end, 17), end, end, end])])
+    assert reading("benchmark", "stops-before-benchmark", mine, bench).state is expected
