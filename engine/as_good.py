@@ -20,7 +20,7 @@ from math import log
 from .caution import NOTHING
 from .experience import BELOW_HALF
 from .explain import contributions
-from .graph import descendants, outline
+from .graph import Outline, descendants, outline
 from .infer import Belief, sigmoid
 from .model import AsGood, RuleBase, State
 
@@ -36,21 +36,26 @@ def held(rules: RuleBase, belief: Belief, added: Mapping[str, float] = NOTHING) 
     given = rules.as_good
     if given is None:
         return {}
-    found: dict[str, float] = {}
+    arrived = _absent(belief, given.asks)
+    lessened = arrived and given.share < 1.0
+    asked: dict[str, float] = {}
     for cause, inferred in belief.odds.items():
         odds = inferred + added.get(cause, 0.0)
-        kinds = {cause, cause.split(".")[0]}
-        if not kinds & given.kinds:
+        if not {cause, cause.split(".")[0]} & given.kinds or odds <= (WORTH if lessened else 0.0):
             continue
-        arrived = given.share < 1.0 and _absent(belief, given.asks)
-        if arrived and odds > WORTH and not _shows(rules, belief, cause, given):
+        if lessened or _absent(belief, given.asks_of.get(cause, given.asks)):
+            asked[cause] = odds
+    if not asked:
+        return {}
+    graph = outline(rules)
+    found: dict[str, float] = {}
+    for cause, odds in asked.items():
+        if _shows(given, rules, graph, belief, cause, arrived):
+            continue
+        if lessened:
             left = given.share * float(sigmoid(odds))
             found[cause] = odds - log(left / (1.0 - left))
-            continue
-        if odds <= 0.0:
-            continue
-        good = _absent(belief, given.asks_of.get(cause, given.asks))
-        if good and not _shows(rules, belief, cause, given):
+        else:
             # what was likelier stays closer to one half, and below it when it is rounded to percents
             found[cause] = odds + BELOW_HALF * (0.5 + 0.5 / (1.0 + odds))
     return found
@@ -61,14 +66,16 @@ def _absent(belief: Belief, asks: Collection[str]) -> bool:
     return bool(asks) and all(belief.states.get(s) is State.ABSENT for s in asks)
 
 
-def _shows(rules: RuleBase, belief: Belief, cause: str, given: AsGood) -> bool:
-    """Something in the curves that is there speaks for the cause, by itself or through a mechanism."""
-    graph = outline(rules)
+def _shows(given: AsGood, rules: RuleBase, graph: Outline, belief: Belief, cause: str, arrived: bool) -> bool:
+    """Something in the curves that is there speaks for the cause, by itself or through a mechanism.
+
+    Where all of the end is as good (`arrived`), a steady pace is no harm.
+    """
     speaking = {
         n for n, part in contributions(belief, cause).items() if part >= given.weight
     } & graph.adj.keys()
     areas = given.shown | given.shown_of.get(cause, frozenset())
-    harmless = given.differs | (given.pace if _absent(belief, given.asks) else frozenset())
+    harmless = given.differs | (given.pace if arrived else frozenset())
     below = speaking.union(*(descendants(graph, node) for node in speaking))
     return any(
         belief.states.get(s) is State.PRESENT and rules.symptoms[s].area in areas

@@ -137,8 +137,10 @@ _TAUGHT_THROUGH = ("dropout", "label_smoothing")  # what a training loss is high
 
 def held_back_more(view: View) -> str:
     """In words, that the run trains with more dropout or smoother labels, which its loss shows; else ""."""
-    for key in _TAUGHT_THROUGH if view.benchmark is not None else ():
-        mine, theirs = (number_of(r, key) for r in (view.run, view.benchmark or view.run))
+    if view.benchmark is None:
+        return ""
+    for key in _TAUGHT_THROUGH:
+        mine, theirs = number_of(view.run, key), number_of(view.benchmark, key)
         if mine is not None and theirs is not None and mine > theirs:
             return f"trained with {key.replace('_', ' ')} {mine:g}, there {theirs:g}, which alone raises it"
     return ""

@@ -129,8 +129,9 @@ def _judge(view: View, name: str, ratio: float, gain: float, points: int) -> Fin
         text += "; the run's learning rate had come to its end: a shorter plan, and little is left"
         gain = OF_A_PLAN * gain
     rest |= {"value": round(share, 4), "where": (place(mine, len(mine.steps) - 1),)}
-    if there > final and there - _end_of(y) >= ARRIVED * (there - final):
-        return absent(f"{text}; the run has come as low by its own end ({_end_of(y):.4g})", **rest)
+    arrived = _end_of(y)
+    if there > final and there - arrived >= ARRIVED * (there - final):
+        return absent(f"{text}; the run has come as low by its own end ({arrived:.4g})", **rest)
     if share >= gain and there - final > 3 * error:
         return present(text, step=last, **rest)
     return absent(text, **rest)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from ....engine.model import Place
+from ...readers.script import last_name
 from ...run import Run
 from ...scripts.branches import conditions
 from ...scripts.syntax import Script
@@ -51,13 +52,9 @@ def _asked(source: Script, node: ast.AST, depth: int) -> Iterator[tuple[str, boo
     function = source.function_around(node)
     if function is None or depth == 0:
         return
-    calls = [c for c in source.of(ast.Call) if _named(c.func) == function.name]
+    calls = [c for c in source.of(ast.Call) if last_name(c.func) == function.name]
     if len(calls) == 1:
         yield from _asked(source, calls[0], depth - 1)
-
-
-def _named(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _answer(text: str, holds: bool, run: Run) -> State:
@@ -132,7 +129,7 @@ def _key(node: ast.expr) -> tuple[str, bool]:
         first = node.args[0] if node.args else None
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
             return first.value, _holds(node.func.value)
-    if isinstance(node, ast.Call) and _named(node.func) == "getattr" and len(node.args) > 1:
+    if isinstance(node, ast.Call) and last_name(node.func) == "getattr" and len(node.args) > 1:
         second = node.args[1]
         if isinstance(second, ast.Constant) and isinstance(second.value, str):
             return second.value, _holds(node.args[0])
@@ -147,4 +144,4 @@ def _holds(node: ast.expr) -> bool:
     """Whether this holds settings: `cfg`, `self.args`, `cfg["train"]`."""
     if isinstance(node, ast.Subscript):
         return _holds(node.value)
-    return bool(_HOLDERS.match(_named(node))) or (isinstance(node, ast.Attribute) and _holds(node.value))
+    return bool(_HOLDERS.match(last_name(node))) or (isinstance(node, ast.Attribute) and _holds(node.value))

@@ -11,6 +11,7 @@ from ...registry import Finding, View, probe, unframed
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, is_evaluation, ok
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, inputs, targets
+from ..shared.sides import either
 
 _SKIPPING = (
     "nanmean",
@@ -86,7 +87,7 @@ def nan_written(view: View) -> Finding:
 
     `x[::50, 3] = np.nan`, `x = np.where(lost, np.nan, x)`. False positive: a helper drops such rows.
     """
-    return first(view, _written, "the scripts write no NaN into their data")
+    return first(view, either(_read_as_none, _written), "the scripts write no NaN into their data")
 
 
 def _read_as_none(source: Script) -> Finding | None:
@@ -110,8 +111,6 @@ def _says_nan(node: ast.expr) -> bool:
 
 
 def _written(source: Script) -> Finding | None:
-    if (empty := _read_as_none(source)) is not None:
-        return empty
     seen: ast.AST | None = None
     data = inputs(source) | targets(source)
     for node in source.of(ast.Assign, ast.AugAssign):

@@ -149,11 +149,16 @@ def _near(length: float, wanted: float, factor: float) -> bool:
     return wanted >= 2 and abs(length - wanted) <= slack * wanted
 
 
+def _function(schedule: Schedule) -> Any:
+    """What a LambdaLR was given to work out its factor."""
+    return schedule.named.get("lr_lambda", (*schedule.given, None, None)[1])
+
+
 def _rate(machine: Machine, schedule: Schedule) -> Rate | None:
     """The function of a LambdaLR."""
     if schedule.name != "LambdaLR":
         return None
-    told = schedule.named.get("lr_lambda", (*schedule.given, None, None)[1])
+    told = _function(schedule)
 
     def rate(move: float) -> float:
         machine.steps = max(machine.steps, 2000)
@@ -204,8 +209,7 @@ def nought_at_first(machine: Machine) -> Iterator[Verdict]:
 
 def _counts(machine: Machine, schedule: Schedule) -> bool:
     """Whether a rate hangs on a length: those of loaders are made here, and may be shorter than a warm-up."""
-    told = schedule.named.get("lr_lambda", (*schedule.given, None, None)[1])
-    places = [n for n in (schedule.node, getattr(told, "node", None)) if n is not None]
+    places = [n for n in (schedule.node, getattr(_function(schedule), "node", None)) if n is not None]
     nodes = [n for place in places for n in walk(place)]
     names = [n for n in nodes if isinstance(n, (ast.Name, ast.Attribute))]
     made = (o for name in names for o in origins(machine.source, name, _BACK))
