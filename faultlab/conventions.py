@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from project_logs import PROJECT_LOGS, Row
+from described_logs import Row
+from project_logs import PROJECT_LOGS
 
 Fields = dict[str, str]
 

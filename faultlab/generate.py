@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from conventions import CONFIGS, LOGS, Config, Fields, Log, yaml_value
+from programs import PROGRAMS
 
 REFERENCE = "reference"  # the "cause" of a run that is only part of a benchmark and is not scored itself
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
-PROGRAMS = Path(__file__).resolve().parent / "code"  # each with its text in src/
 Edit = tuple[
     str, ...
 ]  # the text to replace (exactly once) -> its replacement; before them a file, if not the only one

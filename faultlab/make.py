@@ -28,6 +28,7 @@ from catalog import ARCHETYPES, CASES
 from check import Summary, shows, summarise
 from conventions import LOGS
 from generate import Also, Case, render
+from programs import SAFE
 
 HERE = Path(__file__).resolve().parent
 RUNS = HERE / "runs"
@@ -189,7 +190,8 @@ def main() -> None:
     """Make what is missing; report cases that do not show their fault."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--force", action="store_true")
-    parser.add_argument("--only", default="", help="cases whose archetype, fault or name holds this text")
+    help_only = "cases whose archetype, fault or name holds this text; labels of others stay as they are"
+    parser.add_argument("--only", default="", help=help_only)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     names = [c.name for c in CASES]
@@ -197,20 +199,20 @@ def main() -> None:
     labels: dict[str, Any] = {}
     dropped: list[str] = []
     summaries: dict[str, Summary] = {}
-    wanted = [
-        case
-        for case in CASES
-        if options.only in f"{case.archetype} {case.fault} {case.name}"
-        and (options.force or changed(case, RUNS / case.name))
-    ]
+    chosen = [case for case in CASES if options.only in f"{case.archetype} {case.fault} {case.name}"]
+    wanted = [case for case in chosen if options.force or changed(case, RUNS / case.name)]
     with ThreadPoolExecutor(options.jobs) as pool:
         dropped += [problem for problem in pool.map(_made, wanted) if problem]
-    for case in CASES:
+    twins = {case.benchmark for case in chosen} | {name for case in chosen for name in case.repeats}
+    for case in (c for c in CASES if c in chosen or c.name in twins):
         folder = RUNS / case.name
         if folder.is_dir():
             summaries[case.name] = summarise(folder, LOGS[ARCHETYPES[case.archetype].styles[case.style][0]])
+    stored = yaml.load(LABELS.read_text(encoding="utf-8"), SAFE) if options.only else {}
     for case in CASES:
-        if case.name in summaries:
+        if case not in chosen:
+            labels |= {case.name: stored[case.name]} if case.name in stored else {}
+        elif case.name in summaries:
             twin = summaries.get(case.benchmark or "")
             problem = shows(case, summaries[case.name], twin)
             if case.repeats:

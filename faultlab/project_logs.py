@@ -9,11 +9,11 @@ import csv
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 
-Row = dict[str, float]
-Reader = Callable[[Path], list[Row]]
+from described_logs import Reader, Row, described
+from programs import TRAINED
+
 _NUMBER = r"([-+]?(?:\d[\d.]*(?:[eE][-+]?\d+)?|nan|inf))"
 
 
@@ -487,8 +487,17 @@ def resins(folder: Path) -> list[Row]:
     return rows
 
 
+def log_of(project: str) -> str:
+    """The name of a project's log: its own where it describes the log."""
+    log = TRAINED[project]["train"]["log"]
+    return log if isinstance(log, str) else project
+
+
 # name of the log -> its reader, and the file that the output goes to
-EVENT_FILES = frozenset({"scalars", "cells", "queries", "blossoms"})  # logs that take TensorBoard to read
+DESCRIBED = {name: log for name, p in TRAINED.items() if not isinstance(log := p["train"]["log"], str)}
+EVENT_FILES = {"scalars", "cells", "queries", "blossoms"} | {
+    name for name, log in DESCRIBED.items() if "scalars" in log
+}  # logs that take TensorBoard to read
 PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "megatron": (megatron, "pretrain.log"),
     "openmmlab": (openmmlab, None),
@@ -528,4 +537,5 @@ PROJECT_LOGS: dict[str, tuple[Reader, str | None]] = {
     "loaves": (loaves, None),
     "stickers": (stickers, None),
     "resins": (resins, "train.log"),
+    **{name: described(log) for name, log in DESCRIBED.items()},
 }

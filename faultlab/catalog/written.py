@@ -5,31 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
-from generate import PROGRAMS, Also, Archetype, Case, Edit
+from generate import Also, Archetype, Case, Edit
+from programs import TRAINED
+from project_logs import log_of
 
-SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 TWIN_SEED = 300  # what the healthy twin's seed lies above that of the faulty runs
 
 
-def _projects() -> dict[str, dict[str, Any]]:
-    files = sorted(PROGRAMS.glob("*/project.yaml"))
-    found = {file.parent.name: yaml.load(file.read_text(encoding="utf-8"), SAFE) for file in files}
-    return {name: project for name, project in found.items() if "train" in project}
-
-
-PROJECTS = _projects()
 ARCHETYPES = {
     name: Archetype(
-        name, {}, {"a": (p["train"]["log"], "project")}, p["half"], tuple(p["train"]["launch"].split())
+        name, {}, {"a": (log_of(name), "project")}, p["half"], tuple(p["train"]["launch"].split())
     )
-    for name, p in PROJECTS.items()
+    for name, p in TRAINED.items()
 }
 
 
 def cases() -> Iterator[Case]:
     """The twin of each project, its other healthy runs, and its faults with the twin as benchmark."""
-    for name, project in PROJECTS.items():
+    for name, project in TRAINED.items():
         own = _own(project)
         twin = Case(name, "a", "healthy-plain", edits=_seeded(project, TWIN_SEED), **own)
         yield twin
