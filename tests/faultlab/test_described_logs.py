@@ -69,5 +69,5 @@ def test_lines_are_searched_by_expressions(logs: Any, tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_description_is_refused(logs: Any, wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="described|unknown|name"):
+    with pytest.raises(ValueError, match=r"described|unknown|name"):
         logs.described(wrong)
