@@ -44,9 +44,19 @@ def _table(folder: Path, pattern: str, names: Mapping[str, str]) -> Iterator[Row
 
 def _json(folder: Path, pattern: str, names: Mapping[str, str]) -> Iterator[Row]:
     for text in _texts(folder, pattern):
-        rows = json.loads(text) if text.lstrip().startswith("[") else map(json.loads, text.splitlines())
-        for row in rows:
+        for row in _records(text):
             yield _numbers({key: row.get(name) for key, name in names.items()})
+
+
+def _records(text: str) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines, of one list, or of the list in one object (`log_history`)."""
+    try:
+        whole = json.loads(text)
+    except json.JSONDecodeError:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    if isinstance(whole, dict):
+        return next((v for v in whole.values() if isinstance(v, list) and v), [whole])
+    return list(whole)
 
 
 def _lines(folder: Path, pattern: str, names: Mapping[str, str]) -> Iterator[Row]:

@@ -125,7 +125,11 @@ def test_a_name_stands_once() -> None:
 
 def test_both_halves_are_there() -> None:
     """Programs to write checks on, and others that are kept aside."""
-    assert Counter(label["half"] for label in PROJECTS.values()) == {"dev": 59, "holdout": 23}
+    halves = Counter(label["half"] for label in PROJECTS.values())
+
+    assert set(halves) == {"dev", "holdout"}
+    assert halves["dev"] >= 59
+    assert halves["holdout"] == 23
 
 
 def test_a_score_that_fell_is_told(code_score: ModuleType) -> None:

@@ -41,10 +41,10 @@ def test_a_table_gives_a_row_for_each_line_and_leaves_empty_cells_out(
     assert second["val_acc"] == pytest.approx(0.8)
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_json_is_read_in_lines_or_as_one_list(logs: Any, tmp_path: Path, whole: bool) -> None:
+@pytest.mark.parametrize("form", ["{0}\n{1}\n", "[{0},\n{1}]", '{{"epoch": 2, "log_history": [{0}, {1}]}}'])
+def test_json_is_read_in_lines_or_as_a_list(logs: Any, tmp_path: Path, form: str) -> None:
     rows = ['{"it": 1, "l": 2.5, "note": "x"}', '{"it": 2, "v": null}']
-    (tmp_path / "log.json").write_text("[" + ",".join(rows) + "]" if whole else "\n".join(rows))
+    (tmp_path / "log.json").write_text(form.format(*rows))
     read, _ = logs.described({"json": "log.json", "names": {"step": "it", "loss": "l", "val_loss": "v"}})
 
     assert read(tmp_path) == [{"step": 1, "loss": 2.5}]
