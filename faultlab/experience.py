@@ -17,10 +17,9 @@ import argparse
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from math import log
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +29,21 @@ import yaml
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
-from score import accepted, copied, diagnosis, jobs  # noqa: E402
+import less_logged  # noqa: E402
+from score import accepted, copied, jobs, rules  # noqa: E402
 
-from traindoctor.engine import as_good, caution, experience  # noqa: E402
-from traindoctor.engine.infer import Floats  # noqa: E402
-from traindoctor.engine.load import load_rules  # noqa: E402
-from traindoctor.engine.model import Graded, State  # noqa: E402
+from traindoctor.engine import experience  # noqa: E402
+from traindoctor.engine.infer import Floats, believe  # noqa: E402
+from traindoctor.engine.model import Evidence, Graded, RunInfo, State  # noqa: E402
+from traindoctor.probes.assembly.assemble import open_run  # noqa: E402
+from traindoctor.probes.readings import readings  # noqa: E402
+from traindoctor.probes.run import Run  # noqa: E402
 
 TARGET = HERE.parent / "rules" / "experience.yaml"
 RIDGE = 3.0  # nats taken for a weight of one
 RIDGE_GRADED = 10.0  # the same for a value's weight: values carry more of a program than states do
 HEALTHY = 5.0  # views that one view of a healthy run counts for
+LESS_LOGGED = 0.3  # the same of a view of which something was taken away
 HABIT = 0.25  # share of the views of a program's healthy runs from which a symptom is its habit
 PROGRAMS = 3  # in which a symptom must have been seen
 SMALLEST = 0.2  # a weight below it is left out
@@ -69,6 +72,7 @@ class Seen:
     values: Mapping[str, float] = field(
         default_factory=dict
     )  # symptom -> what was measured, whatever its state
+    counts: float = 1.0  # views that this one counts for
 
 
 @dataclass(frozen=True)
@@ -91,22 +95,35 @@ class Fitted:
         return experience.balanced(view.odds, moved, BALANCE) if moved else {}
 
 
-def see(job: Job) -> Seen:
-    """Diagnose one view."""
+def see(job: Job) -> list[Seen]:
+    """What one view shows; without the script as well what it would show if less had been logged."""
     _, label, with_benchmark, with_script = job
+    found = []
     with tempfile.TemporaryDirectory() as scratch:
-        found = diagnosis(*copied(job, Path(scratch)))
-    odds = {}
-    for h in found.hypotheses:
-        beside = (experience.NAME, caution.NAME, as_good.NAME)
-        parts = sum(v for k, v in h.contributions.items() if k not in beside)
-        odds[h.cause] = log(h.prior / (1.0 - h.prior)) + parts
-    right = accepted(label, with_benchmark, with_script) if label["cause"] != "healthy" else ()
-    states = {f.symptom: f.state for f in found.findings}
+        path, other_path = copied(job, Path(scratch))
+        run, other = open_run(path), open_run(other_path) if other_path else None
+        right = accepted(label, with_benchmark, with_script) if label["cause"] != "healthy" else set()
+        for each, beside, counts in _sides(run, other, with_script):
+            evidence = readings(each, beside, rules().symptoms.values())
+            found.append(_seen(label["archetype"], evidence, run.info, frozenset(right), counts))
+    return found
+
+
+def _sides(run: Run, other: Run | None, with_script: bool) -> Iterator[tuple[Run, Run | None, float]]:
+    """The run, its benchmark, and what the view counts: as they are, and with less logged in both."""
+    yield run, other, 1.0
+    if not with_script:
+        less = dict(less_logged.variants(other)) if other else {}
+        for name, each in less_logged.variants(run):
+            yield each, less.get(name, other), LESS_LOGGED
+
+
+def _seen(program: str, evidence: Evidence, info: RunInfo, right: frozenset[str], counts: float) -> Seen:
+    states = {s: evidence[s].state if s in evidence else State.UNKNOWN for s in rules().symptoms}
+    belief = believe(rules(), states, info.context)
     present = {s for s, state in states.items() if state is State.PRESENT}
-    present |= {LOOKED + area for area in experience.looked_at(load_rules(), states) & AREAS}
-    values = experience.measured({f.symptom: f for f in found.findings})
-    return Seen(label["archetype"], frozenset(present), odds, frozenset(right), values)
+    present |= {LOOKED + area for area in experience.looked_at(rules(), states) & AREAS}
+    return Seen(program, frozenset(present), belief.odds, right, experience.measured(evidence), counts=counts)
 
 
 def beyond_habits(views: Sequence[Seen]) -> list[Seen]:
@@ -164,7 +181,7 @@ def fit(views: Sequence[Seen], ridge: float = RIDGE, graded: float = RIDGE_GRADE
     valued: dict[str, dict[str, float]] = {s: {} for s in scale}
     # Of several causes that are right the one believed most counts as right, the others are left out.
     first = [max(v.right & v.odds.keys(), key=lambda c, v=v: v.odds[c], default="") for v in views]
-    counted = np.array([1.0 if v.right else HEALTHY for v in views])
+    counted = np.array([v.counts if v.right else HEALTHY * v.counts for v in views])
     for cause in sorted({c for v in views for c in v.odds}):
         kept = np.array([f == cause or cause not in v.right for v, f in zip(views, first, strict=True)])
         y = np.array([f == cause for f in first], dtype=np.float64)[kept]
@@ -205,7 +222,8 @@ def regression(x: Floats, y: Floats, offset: Floats, counted: Floats, ridge: Flo
 
 def page(fitted: Fitted, views: Sequence[Seen]) -> str:
     """The text of experience.yaml."""
-    programs, faulty = len({v.program for v in views}), sum(bool(v.right) for v in views)
+    whole = [v for v in views if v.counts == 1.0]
+    programs, faulty = len({v.program for v in whole}), sum(bool(v.right) for v in whole)
     parts = {"weights": "", "looked": "", "graded": ""}
     for name, found in sorted(fitted.weights.items()):
         inner = ", ".join(f"{c}: {w:g}" for c, w in sorted(found.items()))
@@ -218,17 +236,19 @@ def page(fitted: Fitted, views: Sequence[Seen]) -> str:
         parts["graded"] += f"  {name}:\n    at: [{at}]\n    stands: [{stands}]\n    weights: {{{inner}}}\n"
     return (
         "# Written by faultlab/experience.py; do not edit. engine/experience.py says what it is used for.\n"
-        f"estimated_from: fault lab, dev half ({faulty} views of faulty runs, {len(views) - faulty}"
-        f" of healthy ones, {programs} programs); ridge logistic regression beside the links\n"
+        f"estimated_from: fault lab, dev half ({faulty} views of faulty runs, {len(whole) - faulty}"
+        f" of healthy ones, {programs} programs; {len(views) - len(whole)} more with less logged);"
+        " ridge logistic regression beside the links\n"
         f"most: {MOST:g}\nbalance: {BALANCE:g}\nwhere: {WHERE}\nunlike: [{UNLIKE}]\n"
         + "".join(f"{part}:\n{rows}" for part, rows in parts.items())
     )
 
 
 def crossed(views: Sequence[Seen], folds: int = 4) -> list[str]:
-    """Lines that say how often the first cause is right for programs that the fit did not see."""
+    """Lines that say how often causes are right for programs that the fit did not see."""
     programs = sorted({v.program for v in views})
-    plain, moved_too, alarms = [], [], [0, 0]
+    ranks: dict[bool, list[tuple[int, int]]] = {True: [], False: []}  # as logged? -> by links, with weights
+    alarms = [0, 0]
     for k in range(folds):
         outside = set(programs[k::folds])
         fitted = fit([v for v in views if v.program not in outside])
@@ -236,16 +256,25 @@ def crossed(views: Sequence[Seen], folds: int = 4) -> list[str]:
             moves = fitted.moves(view)
             moved = {c: odds + moves.get(c, 0.0) for c, odds in view.odds.items()}
             if view.right:
-                plain.append(max(view.odds, key=lambda c, v=view: v.odds[c]) in view.right)
-                moved_too.append(max(moved, key=lambda c, m=moved: m[c]) in view.right)
-            else:
+                ranks[view.counts == 1.0].append((_rank(view.odds, view.right), _rank(moved, view.right)))
+            elif view.counts == 1.0:
                 alarms[0] += max(view.odds.values()) >= 0.0
                 alarms[1] += max(moved.values()) >= 0.0
+    lines = []
+    for title, found in (("as logged", ranks[True]), ("with less logged", ranks[False])):
+        shares = [[np.mean([r[i] <= n for r in found]) for n in (1, 3)] for i in (0, 1)] if found else []
+        by_links, weighed = (f"{one:.3f}/{three:.3f}" for one, three in shares) if shares else ("-", "-")
+        lines.append(f"{title}, {len(found)} views, first/three: links {by_links}, with weights {weighed}")
     return [
-        f"programs left out of the fit, {len(plain)} views: links {np.mean(plain):.3f},"
-        f" with weights {np.mean(moved_too):.3f}; views of healthy runs alarmed, without the engine's bound:"
-        f" {alarms[0]} and {alarms[1]}"
+        "programs left out of the fit",
+        *lines,
+        f"views of healthy runs alarmed, without the engine's bound: {alarms[0]} and {alarms[1]}",
     ]
+
+
+def _rank(odds: Mapping[str, float], right: frozenset[str]) -> int:
+    order = sorted(odds, key=lambda c: -odds[c])
+    return min(i for i, cause in enumerate(order, 1) if cause in right)
 
 
 def main() -> None:
@@ -257,7 +286,7 @@ def main() -> None:
     labels = yaml.load((HERE / "cases.yaml").read_text(), Loader=yaml.CSafeLoader)
     todo = [j for j in jobs(labels) if j[1]["half"] == "dev"]
     with ProcessPoolExecutor(args.jobs) as pool:
-        views = list(pool.map(see, todo, chunksize=8))
+        views = [view for found in pool.map(see, todo, chunksize=8) for view in found]
     print(*crossed(views), sep="\n")
     if not args.dry_run:
         TARGET.write_text(page(fit(views), views))

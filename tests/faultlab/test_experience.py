@@ -127,5 +127,27 @@ def test_programs_left_out_of_the_fit_are_counted() -> None:
         for p in "pqrstuvw"
         for seen, right in [("loud warm", "a.y"), ("loud", "a.x"), ("", "")] * 5
     ]
-    (line,) = lab.crossed(views)
-    assert "80 views: links 0.500, with weights 1.000" in line
+    views += [replace(v, counts=0.3) for v in views if v.right]
+    _, whole, less, alarms = lab.crossed(views)
+    assert "as logged, 80 views, first/three: links 0.500/1.000, with weights 1.000/1.000" in whole
+    assert "with less logged, 80 views" in less
+    assert alarms.endswith("0 and 0")
+
+
+def test_views_count_as_much_as_they_say() -> None:
+    """A view with less logged pulls less than one that is as it was logged."""
+    views = [view(p, "loud", "a.x", x=0.0) for p in "pqrst" for _ in range(3)]
+    whole, less = (lab.fit([replace(v, counts=c) for v in views]).weights["loud"]["a.x"] for c in (1.0, 0.3))
+    assert 0.2 <= less < 0.8 * whole
+
+
+def test_a_run_is_seen_again_with_less_logged() -> None:
+    """Without its script a run gives a view as it is and some that count less; with it only the first."""
+    labels = yaml.load((lab.HERE / "cases.yaml").read_text("utf-8"), yaml.CSafeLoader)
+    name = next(n for n, x in labels.items() if x["archetype"] == "loaves" and x.get("benchmark"))
+    first, *less = lab.see((name, labels[name], True, False))
+    (alone,) = lab.see((name, labels[name], False, True))
+    assert (first.counts, alone.counts) == (1.0, 1.0)
+    assert {v.counts for v in less} == {lab.LESS_LOGGED}
+    assert "looked:benchmark" in first.present
+    assert any(v.present < first.present for v in less)
