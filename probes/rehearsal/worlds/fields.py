@@ -37,6 +37,14 @@ if TYPE_CHECKING:
 _FIELDS = word_set("T mT H real values logits logit loss sample predictions last_hidden_state pooler_output")
 
 
+_PLACED = word_set("max min sort topk median mode kthvalue cummax cummin")
+
+
+def _with_places(held: Tensor) -> bool:
+    """What comes with the places that it stood at, inside of a network: `states.max(dim=1)`."""
+    return bool(held.deps) and not _PLACED.isdisjoint(held.done[-1:])
+
+
 def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
     """A field of one of our objects, or None where it is a method."""
     from .sklearn import Fitted, fitted_field
@@ -49,7 +57,7 @@ def field_of(machine: Machine, owner: Any, name: str, node: ast.AST) -> Any:
         if name == "shape":
             return shape_of(owner)
         if name in _FIELDS:
-            if name == "values" and not owner.asked:
+            if name == "values" and not (owner.asked or _with_places(owner)):
                 return None
             turned = name in ("T", "mT", "H")
             return owner.like(
