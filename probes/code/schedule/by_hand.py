@@ -84,7 +84,9 @@ def _only_shown(source: Script) -> Finding | None:
         conditional = any(isinstance(p, ast.If) for n in mine for p in source.above(n))
         made = " ".join(unparse(n.value) for n in mine)
         counted = any(counters & names_in(n.value) for n in mine) or (conditional and len(mine) > 1)
-        held = {n.lower() for n in names_in(node.value)} & source.optimizers
+        held = {n.lower() for n in names_in(node.value)} & source.optimizers or _sets_by_itself(
+            source, node.value
+        )
         if not counted or held or _READS.search(made) or re.search(r"\.step\(|optimizer|sched", made):
             continue
         read = [
@@ -97,6 +99,13 @@ def _only_shown(source: Script) -> Finding | None:
         if not any(not _is_shown(source, n) for n in read) and not _kept_elsewhere(scope, target.id):
             return at(source, node, f"`{target.id}` is worked out for each round and no update takes it")
     return None
+
+
+def _sets_by_itself(source: Script, value: ast.expr) -> bool:
+    """`rate = self.set_rate(epoch)`: a function of the program that writes the rate and gives it back."""
+    called = {last_name(n.func) for n in of(value, ast.Call)}
+    functions = [f for f in source.of(ast.FunctionDef) if f.name in called]
+    return any(sets_rate(n) or ".step(" in unparse(n) for f in functions for n in of(f, ast.stmt))
 
 
 def _stored(node: ast.Assign | ast.AugAssign) -> set[str]:

@@ -226,7 +226,8 @@ def _sources(source: Script, call: ast.Call) -> Iterator[str]:
             if _OTHER.search(name.lower()):
                 continue
             ends = [v for v in flow(source).values(value, 4) if v is not value]
-            texts = [t for v in ends for t in texts_in(v)]
+            bounds = {n for v in ends for s in of(v, ast.Slice) for n in of(s, ast.Constant)}
+            texts = [t for v in ends for c in of(v, ast.Constant) if c not in bounds for t in texts_in(c)]
             yield from texts or [name]
         elif isinstance(value, (ast.Call, ast.BinOp, ast.JoinedStr, ast.Subscript)):
             yield from texts_in(value)

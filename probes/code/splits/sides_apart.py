@@ -35,7 +35,7 @@ def inputs_apart(source: Script) -> Finding | None:
             continue
         if one.kind == "numbering" or _of_classes(source, one):
             continue
-        if one.kind == "statistics" and _of_each_batch(source, one):
+        if one.kind == "statistics" and (_of_each_batch(source, one) or _of_spread(source, one)):
             continue
         if one.train is not None and moved_together(source, one.train):
             continue
@@ -60,6 +60,21 @@ def _of_each_batch(source: Script, one: Apart) -> bool:
         for function in flow(source).functions.get(last_name(given), ())
     }
     return one.held is not None and source.function_around(one.held) in joins
+
+
+_SQUARED = re.compile(r"\*\* ?2|\bpow\(|\bsquare\(")
+
+
+def _of_spread(source: Script, one: Apart) -> bool:
+    """`((y - y.mean()) ** 2).sum()`: the spread that R2 is told against, which scales nothing."""
+    for node in (n for n in (one.held, one.train) if n is not None):
+        for parent in source.above(node):
+            if isinstance(parent, ast.stmt):
+                break
+            if isinstance(parent, ast.Call) and last_name(parent.func) in ("sum", "mean"):
+                if _SQUARED.search(unparse(parent)):
+                    return True
+    return False
 
 
 def _of_sizes(one: Apart) -> bool:

@@ -108,6 +108,9 @@ def _chosen(call: Call) -> Any:
         held = held.number.tolist() if held.number.ndim == 1 else None
     array = not isinstance(held, (list, tuple))
     if isinstance(held, int) and 0 < held <= LARGEST:
+        asked = call.given[1] if len(call.given) > 1 else call.named.get("size")
+        if isinstance(asked, int) and asked > held:  # over and over: classes of samples, not a part of a set
+            return anything(call.machine, "integers", [0, held, asked], {}, call.node)
         held = list(range(held))
     if not isinstance(held, (list, tuple, range)) or not held:
         found = list(call.machine.tensors([held]))
