@@ -70,7 +70,8 @@ def _of_training(
         return "samples" if all(map(_amount, values)) else None
     if last in known["subsets"] or (inside and _counts(words) and all(map(_amount, values))):
         return "samples"
-    if not above and _counts_something(words, values) and all(map(_amount, values)):
+    alone = not above or (inside and not above & (known["shaping"] | known["other_sections"]))
+    if alone and _counts_something(words, values) and all(map(_amount, values)):
         return "samples"
     if named & known["processing"] or last in known["processing"] or inside:
         return "processing"
@@ -86,13 +87,17 @@ def _counts(words: list[str]) -> bool:
 
 
 def _counts_something(words: list[str], values: tuple[object, ...], least: float = 50) -> bool:
-    """`n_stations`, `num_days`, `clips`: in a flat list of settings, counts of what no model is made of.
+    """`n_stations`, `train_pages`, `clips`: in flat settings or those of data, counts of what no model has.
 
     A bare word has to stand for whole numbers, one of them `least` or more: what a data set has many of.
     """
     known, thing = _words(), words[-1]
-    if not thing.endswith("s") or thing.endswith("ss") or thing in known["no_samples"] | known["of_model"]:
+    if not thing.endswith("s") or thing.endswith("ss"):
         return False
+    if thing in known["no_samples"] | known["of_model"] | known["processing"]:
+        return False
+    if len(words) == 2 and words[0] in ("train", "training"):
+        words = words[1:]
     if len(words) == 2:
         return words[0] in ("n", "num")
     numbers = [amount(v) for v in values if not isinstance(v, (bool, tuple))]

@@ -65,9 +65,19 @@ def _integer_division(source: Script) -> Finding | None:
                 seen = seen or node
                 by = unparse(node.right)
                 scales = re.search(r"^\d|255|scale|std|max|deviation|range", by)
-                if isinstance(node.op, ast.FloorDiv) and scales:
+                if isinstance(node.op, ast.FloorDiv) and scales and not _put_back(source, node):
                     return at(source, node, "integer division where inputs should keep their fractions")
     return ok(source, seen, "inputs are divided as real numbers") if seen is not None else None
+
+
+def _put_back(source: Script, node: ast.BinOp) -> bool:
+    """`images[n:] = images[n:] // 4`: whole numbers become others in their place, as bytes are darkened."""
+    statement = source.statement(node)
+    return (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Subscript)
+        and unparse(statement.targets[0]) == unparse(node.left)
+    )
 
 
 def _of_shape(source: Script, node: ast.BinOp) -> bool:

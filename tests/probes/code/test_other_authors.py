@@ -162,3 +162,23 @@ FOUR = WHOLE.replace("DataLoader(train_set,", "DataLoader(Subset(train_set, rang
 @pytest.mark.parametrize(("text", "found"), [(WHOLE, False), (FOUR, True)])
 def test_classes_that_are_drawn_over_and_over_are_as_many_as_asked_for(text: str, found: bool) -> None:
     assert (state("script-training-data-cut", text) == "present") == found
+
+
+PICTURES = """
+import torch
+images = torch.from_numpy(pictures)
+{}
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(net({}), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "given", "found"),
+    [("images[900:] = images[900:] // 4", "x", False), ("", "x // 255", True)],
+)
+def test_bytes_that_are_darkened_in_their_place_stay_bytes(line: str, given: str, found: bool) -> None:
+    assert (state("script-integer-division", PICTURES.format(line, given)) == "present") == found
