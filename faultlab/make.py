@@ -190,7 +190,9 @@ def main() -> None:
     """Make what is missing; report cases that do not show their fault."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--force", action="store_true")
-    help_only = "cases whose archetype, fault or name holds this text; labels of others stay as they are"
+    help_only = (
+        "cases whose archetype, fault or name holds this text; labels and runs of others stay as they are"
+    )
     parser.add_argument("--only", default="", help=help_only)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
@@ -233,7 +235,7 @@ def main() -> None:
         + yaml.safe_dump(labels, sort_keys=False, width=200, allow_unicode=True),
         encoding="utf-8",
     )
-    for folder in sorted(RUNS.iterdir()):
+    for folder in sorted(RUNS.iterdir()) if not options.only else ():
         if folder.name not in names:
             shutil.rmtree(folder)
     print(f"{len(labels)} cases, {len(dropped)} do not show their fault:")
