@@ -82,12 +82,61 @@ def _freezes(source: Script) -> Finding | None:
             )
             if not any(check(source, node) for check in spared):
                 seen.append(node)
-    if seen and reopened:
+    if seen and reopened and not _all_but_a_part(source, seen):
         return None  # what is frozen at first may train later
     if seen:
         return at(source, seen[0], "gradients are switched off for parameters")
     first_backward = source.backwards[0] if source.backwards else None
     return ok(source, first_backward, "no parameter's gradient is switched off")
+
+
+_TRAINED = re.compile(
+    r"(?i)load_|pretrain|from_(?!numpy|buffer)|\bweights *=|hub\.|checkpoint|ckpt|resume|timm|backbone"
+    r"|transfer"
+)
+
+
+def _all_but_a_part(source: Script, frozen: list[ast.AST]) -> bool:
+    """`net.requires_grad_(False)`, then `net.head.requires_grad_(True)`, of a network that starts at random.
+
+    Nothing in the program may look like trained weights: then that is how a head is put on them.
+    """
+    if _TRAINED.search(source.code):
+        return False
+    classes = {c.name for c in source.of(ast.ClassDef)}
+    for node in frozen:
+        whole, statement = _switched(source, node), source.statement(_outermost(source, node))
+        if whole is None or statement is None:
+            continue
+        made = [v for v in flow(source).values(whole, 3) if isinstance(v, ast.Call)]
+        if not any(last_name(v.func) in classes for v in made):
+            continue
+        block = block_of(source, statement)
+        opened = [n for n, _, value in switches(source) if is_true(value)]
+        parts = [(_switched(source, n), source.statement(_outermost(source, n))) for n in opened]
+        if opened and all(p is not None and _part_of(p, whole) and s in block for p, s in parts):
+            return True
+    return False
+
+
+def _outermost(source: Script, node: ast.AST) -> ast.AST:
+    """The loop over parameters in which they are switched, or the node itself."""
+    return next((p for p in source.above(node) if isinstance(p, ast.For)), node)
+
+
+def _switched(source: Script, node: ast.AST) -> ast.expr | None:
+    """Whose parameters: `net` of `net.requires_grad_(False)` and of a loop over `net.parameters()`."""
+    loop = _outermost(source, node)
+    if isinstance(loop, ast.For):
+        made = loop.iter
+        return (
+            made.func.value if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) else None
+        )
+    return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+
+
+def _part_of(part: ast.expr, whole: ast.expr) -> bool:
+    return unparse(part).startswith((f"{unparse(whole)}.", f"{unparse(whole)}["))
 
 
 def _of_settings(source: Script, node: ast.AST, value: ast.expr) -> bool:

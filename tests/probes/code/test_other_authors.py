@@ -182,3 +182,46 @@ for x, y in loader:
 )
 def test_bytes_that_are_darkened_in_their_place_stay_bytes(line: str, given: str, found: bool) -> None:
     assert (state("script-integer-division", PICTURES.format(line, given)) == "present") == found
+
+
+HEAD = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(8, 16), nn.Linear(16, 3)
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+net = Net()
+LINES
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+for epoch in range(9):
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+"""
+BY_LOOPS = """for p in net.parameters():
+    p.requires_grad = False
+for p in net.head.parameters():
+    p.requires_grad = True"""
+AT_ONCE = "net.requires_grad_(False)\nnet.head.requires_grad_(True)"
+LOADED = 'net.load_state_dict(torch.load("source.pt"))\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (AT_ONCE, True),
+        (BY_LOOPS, True),
+        (LOADED + AT_ONCE, False),
+        (LOADED + BY_LOOPS, False),
+        ("net.body.requires_grad_(False)\nnet.requires_grad_(True)", False),
+        ("net.requires_grad_(False)\nif fast:\n    net.head.requires_grad_(True)", False),
+    ],
+)
+def test_all_but_the_head_of_a_network_that_starts_at_random(lines: str, found: bool) -> None:
+    assert (state("script-freezes-parameters", HEAD.replace("LINES", lines)) == "present") == found
