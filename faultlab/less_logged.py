@@ -39,8 +39,8 @@ def _thinned(one: Series) -> Series:
     return replace(one, **{k: v[EVERY - 1 :: EVERY] for k, v in columns.items() if v is not None})
 
 
-def _without(*drops: Callable[[Series], bool]) -> Change:
-    return lambda one: None if any(drop(one) for drop in drops) else one
+def _without(drop: Callable[[Series], bool]) -> Change:
+    return lambda one: None if drop(one) else one
 
 
 def _bare(one: Series) -> Series | None:

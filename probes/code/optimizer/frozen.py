@@ -104,17 +104,17 @@ def _all_but_a_part(source: Script, frozen: list[ast.AST]) -> bool:
     if _TRAINED.search(source.code):
         return False
     classes = {c.name for c in source.of(ast.ClassDef)}
-    for node in frozen:
-        whole, statement = _switched(source, node), source.statement(_outermost(source, node))
+    opened = [_outermost(source, n) for n, _, value in switches(source) if is_true(value)]
+    parts = [(_switched(n), source.statement(n)) for n in opened]
+    for node in (_outermost(source, n) for n in frozen):
+        whole, statement = _switched(node), source.statement(node)
         if whole is None or statement is None:
             continue
         made = [v for v in flow(source).values(whole, 3) if isinstance(v, ast.Call)]
         if not any(last_name(v.func) in classes for v in made):
             continue
         block = block_of(source, statement)
-        opened = [n for n, _, value in switches(source) if is_true(value)]
-        parts = [(_switched(source, n), source.statement(_outermost(source, n))) for n in opened]
-        if opened and all(p is not None and _part_of(p, whole) and s in block for p, s in parts):
+        if parts and all(p is not None and _part_of(p, whole) and s in block for p, s in parts):
             return True
     return False
 
@@ -124,15 +124,10 @@ def _outermost(source: Script, node: ast.AST) -> ast.AST:
     return next((p for p in source.above(node) if isinstance(p, ast.For)), node)
 
 
-def _switched(source: Script, node: ast.AST) -> ast.expr | None:
+def _switched(node: ast.AST) -> ast.expr | None:
     """Whose parameters: `net` of `net.requires_grad_(False)` and of a loop over `net.parameters()`."""
-    loop = _outermost(source, node)
-    if isinstance(loop, ast.For):
-        made = loop.iter
-        return (
-            made.func.value if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) else None
-        )
-    return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    call = node.iter if isinstance(node, ast.For) else node
+    return call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
 
 
 def _part_of(part: ast.expr, whole: ast.expr) -> bool:
