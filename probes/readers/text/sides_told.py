@@ -2,6 +2,7 @@
 
 `train 0.31 (90.1%)  test 0.42 (88.0%)`: the number beside a percentage, or one that falls, is a loss.
 `train total 0.31 (bce 0.11, dice 0.20)`: a total that stands before its parts is the loss.
+`loss 0.8  test loss 0.9  R2 0.61 / 0.58`: two numbers under one name, of training and of the other.
 `cnn: train loss 0.31` below `mlp: train loss 0.28`: two models, of which one at a time makes a curve.
 Looked for in the whole head of a log, for a line alone does not tell. Lines stay lines.
 """
@@ -45,6 +46,13 @@ _TOTAL = re.compile(
 )  # fmt: skip
 _PART = re.compile(rb"([A-Za-z]\w*)(?=[ =:]{1,3}[-+\d.ni])")
 
+_BOTH = re.compile(
+    rb"\bloss[ =:]{1,4}" + _N + rb"[ \t,|;]{1,4}(" + _HELD + rb")[ _-]loss[ =:]{1,4}" + _N, re.IGNORECASE
+)  # fmt: skip
+_TWO = re.compile(
+    rb"(?<![\w/-])([A-Za-z][\w@-]{0,24})([ =:]{1,4})(" + _N + rb") / (" + _N + rb")(?=[ \t,|;)\]\r]|$)"
+)
+
 _LABEL = re.compile(
     rb"[ \t]*(?:[\[(<]?([A-Za-z][\w.-]{0,24})[\])>]?[ \t]?[:|]"
     rb"|[\[(<]([A-Za-z][\w.-]{0,24})[\])>])[ \t]+(?=\S)"
@@ -55,7 +63,7 @@ _DIGITS = re.compile(rb"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?%?|\bnan\b|\binf\b|\s")
 
 def written_out(data: bytes, far: int) -> tuple[bytes, list[str]]:
     """Return the log with such lines written out, looked for in its first `far` bytes, and what to tell."""
-    data = _totals(_pairs(data, data[:far]), far)
+    data = _side_by_side(_totals(_pairs(data, data[:far]), far), far)
     return _one_model(data, data[:far])
 
 
@@ -122,6 +130,50 @@ def _total(match: re.Match[bytes]) -> bytes:
     side, gap, value, parts = match.groups()
     named = _PART.sub(rb"loss_\1", parts) if parts else b""
     return b"%s%sloss%s%s" % (side, b" " if gap == b" " else b"_", value, named)
+
+
+# ------------------------------------------------------------------------------- two under one name
+
+
+def _side_by_side(data: bytes, far: int) -> bytes:
+    """Write `loss 0.9 test loss 1.1 R2 0.61 / 0.58` as two scores, if no best so far is told."""
+    rows: dict[bytes, list[tuple[float, float]]] = {}
+    for line in data[:far].split(b"\n"):
+        both = _BOTH.search(line) if b" / " in line else None
+        for m in _TWO.finditer(line, both.end()) if both else ():
+            rows.setdefault(m.group(1), []).append((float(m.group(3)), float(m.group(4))))
+    sides = {name for name, told in rows.items() if len(told) >= AGAIN and not _bests(told)}
+    if not sides:
+        return data
+    return b"\n".join(_apart(line, sides) for line in data.split(b"\n"))
+
+
+def _bests(rows: list[tuple[float, float]]) -> bool:
+    """Whether the second is the largest or smallest of the first until then."""
+    for best in (max, min):
+        so_far = rows[0][0]
+        told = []
+        for one, other in rows:
+            so_far = best(so_far, one)
+            told.append(math.isclose(so_far, other, rel_tol=1e-3, abs_tol=1e-9))
+        if all(told):
+            return True
+    return False
+
+
+def _apart(line: bytes, scores: set[bytes]) -> bytes:
+    both = _BOTH.search(line) if b" / " in line else None
+    if both is None:
+        return line
+    held = both.group(1)
+
+    def written(m: re.Match[bytes]) -> bytes:
+        name, gap, one, other = m.groups()
+        if name not in scores:
+            return m.group()
+        return b"train %s%s%s  %s %s%s%s" % (name, gap, one, held, name, gap, other)
+
+    return line[: both.end()] + _TWO.sub(written, line[both.end() :])
 
 
 # -------------------------------------------------------------------------------- models in turns

@@ -69,6 +69,24 @@ def test_a_total_before_its_parts_is_the_loss(tmp_path: Path) -> None:
     assert sides_told.written_out(lone, FAR) == (lone, [])
 
 
+def test_two_numbers_under_one_name_are_of_both_sides(tmp_path: Path) -> None:
+    row = "epoch {0}  loss {1:.3f}  test loss {2:.3f}  RMSE {1:.3f} / {2:.3f}  R2 {3:.2f} / {4:.2f}\n"
+    text = "".join(row.format(i, v, v + 0.3, 1 - v, 0.7 - v) for i, v in enumerate(LOSSES, 1))
+    content = read(tmp_path, text)
+    assert curve(content, "train/r2").values.tolist() == pytest.approx([1 - v for v in LOSSES], abs=0.01)
+    assert curve(content, "test/r2").values.tolist() == pytest.approx([0.7 - v for v in LOSSES], abs=0.01)
+    assert curve(content, "test/rmse").values.tolist() == pytest.approx([v + 0.3 for v in LOSSES], abs=0.01)
+
+
+def test_the_best_so_far_is_no_other_side() -> None:
+    scores = [0.2, 0.5, 0.4, 0.6]
+    text = "".join(
+        f"epoch {i} loss 0.{9 - i} val loss 0.9{i} acc {s:.2f} / {max(scores[:i]):.2f}\n"
+        for i, s in enumerate(scores, 1)
+    ).encode()
+    assert sides_told.written_out(text, FAR) == (text, [])
+
+
 @pytest.mark.parametrize(
     "row", ["  {0}: train loss {1:.3f}  test loss {1:.3f}", "10:11:12 INFO [{0}] train loss={1:.3f} acc=0.5"]
 )
