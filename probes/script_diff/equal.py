@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .equal_calls import equal_call
+from .equal_masks import extreme
 from .terms import Term
 
 
@@ -14,7 +15,7 @@ def rewritten(term: Term) -> Term:
 
 
 def _one(term: Term) -> Term:
-    term = equal_call(term)
+    term = equal_call(extreme(term) if term.kind in ("attribute", "item") else term)
     if term.kind == "comprehension":
         return _comprehension(term)
     if term.kind == "item":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import math
 
+from .equal_masks import masked, where
 from .terms import Term
 
 _LONG = ("int64", "long", "int")
@@ -190,17 +190,6 @@ def _astype(term: Term) -> Term:
     if of is None or not (cast := _dtype(told)) or len([e for e, _ in term.parts if e != "copy"]) != 2:
         return term
     return Term("call", cast, (("#0", of),), term.node)
-
-
-def _where(term: Term) -> Term:
-    """`where(condition, 1, 0)` is the condition as numbers."""
-    if [e for e, _ in term.parts] != ["#0", "#1", "#2"]:
-        return term
-    test, one, zero = (p for _, p in term.parts)
-    if (one.label, zero.label) != ("1.0", "0.0") or test.kind != "operation":
-        return term
-    whole = isinstance(one.node, ast.Constant) and isinstance(one.node.value, int)
-    return Term("call", "long" if whole else "float", (("#0", test),), term.node)
 
 
 def _einsum(term: Term) -> Term:
@@ -535,7 +524,8 @@ _FORMS = {
     "StepLR": _each_epoch,
     "tensor": _tensor,
     "astype": _astype,
-    "where": _where,
+    "where": where,
+    "masked_fill": masked,
     "einsum": _einsum,
     "t": _turned,
     "matmul": _product,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from functools import lru_cache
+from fnmatch import translate
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from ...script_diff.edit import Edit
@@ -83,23 +83,23 @@ def matches(edit: Edit, pattern: Pattern) -> bool:
 
 
 def _held(edit: Edit, name: str) -> Iterable[str]:
-    held: dict[str, Iterable[str]] = {
-        "kind": (edit.kind,),
-        "gone": edit.gone,
-        "new": edit.new,
-        "words": edit.gone | edit.new,
-        "words2": edit.gone | edit.new,
-        "role": edit.roles,
-        "nearest": edit.roles[:1],
-        "within": edit.within,
-        "first": edit.within[:1],
-        "key": (edit.key,),
-        "setting": (edit.setting,),
-        "split": (edit.split,),
-        "code": _identifiers(edit.mine_code + " " + edit.theirs_code),
-        "code2": _identifiers(edit.mine_code + " " + edit.theirs_code),
-    }
-    return held[name]
+    return _HELD[name](edit)
+
+
+_HELD: dict[str, Callable[[Edit], Iterable[str]]] = {
+    "kind": lambda edit: (edit.kind,),
+    "gone": lambda edit: edit.gone,
+    "new": lambda edit: edit.new,
+    **dict.fromkeys(("words", "words2"), lambda edit: edit.gone | edit.new),
+    "role": lambda edit: edit.roles,
+    "nearest": lambda edit: edit.roles[:1],
+    "within": lambda edit: edit.within,
+    "first": lambda edit: edit.within[:1],
+    "key": lambda edit: (edit.key,),
+    "setting": lambda edit: (edit.setting,),
+    "split": lambda edit: (edit.split,),
+    **dict.fromkeys(("code", "code2"), lambda edit: _identifiers(edit.mine_code + " " + edit.theirs_code)),
+}
 
 
 @lru_cache(maxsize=1000)
@@ -113,9 +113,16 @@ def _like(word: str, pattern: str) -> bool:
         return word == pattern
     if word.startswith("$:") and not pattern.startswith("$:"):  # what made a variable is no name of one
         return False
-    return fnmatchcase(word, pattern)
+    wild = _wild(pattern)
+    return word == pattern if wild is None else wild(word) is not None
 
 
+@cache  # the rules hold more patterns than fnmatch remembers
+def _wild(pattern: str) -> Callable[[str], object] | None:
+    return re.compile(translate(pattern)).match if _WILD.search(pattern) else None
+
+
+_WILD = re.compile(r"[*?\[]")
 _OPERATORS = ("*", "**")
 
 
