@@ -9,7 +9,7 @@ import pytest
 from traindoctor.engine.model import State
 from traindoctor.probes.code.samples.augment import sample_torn_apart
 
-from .._pairs import present
+from .._pairs import edits, present
 from .._script import finding
 from .._scripts import state
 
@@ -64,7 +64,7 @@ def test_words_numbered_anew_for_pretrained_weights(text: str, told: bool) -> No
 
 
 def test_a_network_without_its_weights_is_an_edit(tmp_path: Path) -> None:
-    assert "edit-pretrained" in present(tmp_path, tuned(OF_CHECKPOINT, MADE), tuned(OF_CHECKPOINT, READ))
+    assert "edit-pretrained" in edits(tmp_path, tuned(OF_CHECKPOINT, MADE), tuned(OF_CHECKPOINT, READ))
 
 
 DRAWN = """
@@ -99,7 +99,7 @@ def test_weights_that_are_shares_are_no_trained_weights(
 ) -> None:
     mine = DRAWN.replace("{SHARES}", shares).replace("{START}", start)
     theirs = DRAWN.replace("{SHARES}", "").replace("{START}", "'DEFAULT'")
-    assert ("edit-pretrained" in present(tmp_path, mine, theirs)) is told
+    assert ("edit-pretrained" in edits(tmp_path, mine, theirs)) is told
 
 
 STACK = """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits
 
 TORCH = """
 import argparse
@@ -145,7 +145,7 @@ def edited(text: str, *pairs: tuple[str, str]) -> str:
 
 
 def told(folder: Path, text: str, *pairs: tuple[str, str]) -> set[str]:
-    return {s for s in present(folder, edited(text, *pairs), text) if s.startswith("edit-")}
+    return edits(folder, edited(text, *pairs), text)
 
 
 @pytest.mark.parametrize(

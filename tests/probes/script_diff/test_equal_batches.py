@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits
 
 RIGHT = """
 import torch
@@ -107,5 +107,5 @@ def test_batches_in_other_hands(
     for old, new in pairs:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    found = {s for s in present(tmp_path, text, right) if s.startswith("edit-")}
+    found = edits(tmp_path, text, right)
     assert bool(found) is said, found

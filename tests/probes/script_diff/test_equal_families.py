@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits, present
 from .._scripts import state
 
 RIGHT = """
@@ -102,7 +102,7 @@ def edited(*pairs: tuple[str, str]) -> str:
 
 def told(folder: Path, *pairs: tuple[str, str]) -> set[str]:
     """What is said of the edited program beside the right one, precision and parts of no kind aside."""
-    return {s for s in present(folder, edited(*pairs), RIGHT) if s.startswith("edit-")}
+    return edits(folder, edited(*pairs), RIGHT)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_losses_weighed_by_hand_are_weighed(tmp_path: Path, loss: str, said: boo
     mine = WEIGHED.replace(CALL, loss)
     if said:
         mine = mine.replace("weights = torch.tensor(len(labels) / (5 * counts), dtype=torch.float32)\n", "")
-    assert ("edit-loss-weight" in present(tmp_path, mine, KERAS)) is said
+    assert ("edit-loss-weight" in edits(tmp_path, mine, KERAS)) is said
 
 
 LOOKUP = """

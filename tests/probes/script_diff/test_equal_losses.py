@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits
 
 TEXT = """
 import torch
@@ -57,7 +57,7 @@ def edited(*pairs: tuple[str, str]) -> str:
 
 
 def told(folder: Path, *pairs: tuple[str, str]) -> set[str]:
-    return {s for s in present(folder, edited(*pairs), TEXT) if s.startswith("edit-")}
+    return edits(folder, edited(*pairs), TEXT)
 
 
 @pytest.mark.parametrize(

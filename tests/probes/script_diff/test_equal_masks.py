@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits
 
 RIGHT = """
 import torch
@@ -40,7 +40,7 @@ POOLED, FILLED = "states.max(dim=1).values", "ids.masked_fill(mask == 0, -100)"
 
 
 def told(folder: Path, old: str, new: str) -> set[str]:
-    return {s for s in present(folder, RIGHT.replace(old, new), RIGHT) if s.startswith("edit-")}
+    return edits(folder, RIGHT.replace(old, new), RIGHT)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits, present
 
 BELLS = """
 import numpy as np
@@ -74,7 +74,7 @@ for x, y in loader:
 def test_spellings_are_one(tmp_path: Path, text: str, old: str, new: str) -> None:
     """No edit is told of."""
     assert text.count(old) == 1
-    assert not {n for n in present(tmp_path, text.replace(old, new), text) if n.startswith("edit-")}
+    assert not edits(tmp_path, text.replace(old, new), text)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_ways_to_folds_and_columns_are_one(tmp_path: Path, old: str, new: str, b
     both = [VISITS.replace(old, new), VISITS]
     assert VISITS.count(old) == 1
     mine, theirs = both[::-1] if back else both
-    assert not {n for n in present(tmp_path, mine, theirs) if n.startswith("edit-")}
+    assert not edits(tmp_path, mine, theirs)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits, present
 from .._scripts import state
 
 EVAL = """
@@ -85,7 +85,7 @@ def test_an_axis_that_is_kept_and_made_up_for_is_the_same(
 )
 def test_an_axis_that_is_kept_and_broadcast_is_told(tmp_path: Path, pairs: list[tuple[str, str]]) -> None:
     mine, theirs = edited(*pairs, (COUNT, "pass")), edited((COUNT, "pass"))
-    assert {s for s in present(tmp_path, mine, theirs) if s.startswith("edit-")}
+    assert edits(tmp_path, mine, theirs)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_an_axis_that_is_kept_and_broadcast_is_told(tmp_path: Path, pairs: list[
     ],
 )
 def test_pairs_that_are_counted_in_another_way(tmp_path: Path, line: str, told: bool) -> None:
-    found = {s for s in present(tmp_path, edited((COUNT, line)), EVAL) if s.startswith("edit-")}
+    found = edits(tmp_path, edited((COUNT, line)), EVAL)
     assert bool(found) is told
 
 
@@ -112,7 +112,7 @@ def test_pairs_that_are_counted_in_another_way(tmp_path: Path, line: str, told: 
 )
 def test_the_mode_that_was_before_is_put_back(tmp_path: Path, first: str, last: str, told: bool) -> None:
     mine = edited(("net.eval()", first), ("return right", last + " right"))
-    assert ("edit-mode" in present(tmp_path, mine, EVAL)) is told
+    assert ("edit-mode" in edits(tmp_path, mine, EVAL)) is told
 
 
 KERAS = """
@@ -146,7 +146,7 @@ def test_an_activation_that_goes_from_the_loss_to_the_model(
     text = KERAS
     for old, new in pairs:
         text = text.replace(old, new)
-    assert bool({s for s in present(tmp_path, text, KERAS) if s.startswith("edit-")}) is told
+    assert bool(edits(tmp_path, text, KERAS)) is told
 
 
 TAGS = """

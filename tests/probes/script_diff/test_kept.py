@@ -12,7 +12,7 @@ from traindoctor.probes.by_role.groups import covers_all
 from traindoctor.probes.by_role.side import Side
 from traindoctor.probes.scripts.syntax import Script
 
-from .._pairs import present
+from .._pairs import edits, present
 
 RIGHT = """
 import torch
@@ -117,7 +117,7 @@ def told(folder: Path, *pairs: tuple[str, str]) -> set[str]:
     for old, new in pairs:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    return {s for s in present(folder, text, RIGHT) if s.startswith("edit-")}
+    return edits(folder, text, RIGHT)
 
 
 @pytest.mark.parametrize(

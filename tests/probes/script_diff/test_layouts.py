@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits
 
 TRAIN = """import itertools
 import torch
@@ -75,7 +75,7 @@ OTHER = [
 
 def told(folder: Path, edit: tuple[str, str]) -> set[str]:
     assert edit[0] in TRAIN
-    return {s for s in present(folder, TRAIN.replace(*edit), TRAIN) if s.startswith("edit-")}
+    return edits(folder, TRAIN.replace(*edit), TRAIN)
 
 
 @pytest.mark.parametrize("edit", SAME, ids=lambda e: e[1][:50])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits
 
 PINBALL = """
 from functools import partial
@@ -84,23 +84,21 @@ Service(TABLE, "a").fit(loader)
     ],
 )
 def test_edit_of_the_objective(tmp_path: Path, text: str, old: str, new: str) -> None:
-    assert "edit-loss-function" in present(tmp_path, text.replace(old, new), text)
+    assert "edit-loss-function" in edits(tmp_path, text.replace(old, new), text)
 
 
 def test_another_scale_where_it_is_handed_over(tmp_path: Path) -> None:
-    assert "edit-loss-arguments" in present(
-        tmp_path, COUNTS.replace("squeeze(1)", "squeeze(1).exp()"), COUNTS
-    )
+    assert "edit-loss-arguments" in edits(tmp_path, COUNTS.replace("squeeze(1)", "squeeze(1).exp()"), COUNTS)
 
 
 def test_rates_for_a_loss_that_is_told_of_them(tmp_path: Path) -> None:
     mine = COUNTS.replace("log_input=True", "log_input=False").replace("32, 1))", "32, 1), nn.Softplus())")
-    assert not {s for s in present(tmp_path, mine, COUNTS) if s.startswith("edit-")}
+    assert not edits(tmp_path, mine, COUNTS)
 
 
 def test_an_axis_that_both_sides_have(tmp_path: Path) -> None:
     mine = COUNTS.replace("net(x).squeeze(1)", "net(x)").replace("(pred, y)", "(pred, y.unsqueeze(1))")
-    assert "edit-loss-arguments" not in present(tmp_path, mine, COUNTS)
+    assert "edit-loss-arguments" not in edits(tmp_path, mine, COUNTS)
 
 
 @pytest.mark.parametrize(
@@ -110,16 +108,16 @@ def test_a_step_of_its_own_between_target_and_loss(tmp_path: Path, old: str, new
     """`huber(pred, corners(box))` for `huber(pred, box)`: another thing is compared."""
     made = COUNTS.replace("PoissonNLLLoss(log_input=True)", "SmoothL1Loss()")
     made = made.replace("import torch\n", "import torch\ndef raised(v):\n    return v**2 + 1\n", 1)
-    assert ("edit-loss-arguments" in present(tmp_path, made.replace(old, new), made)) is found
+    assert ("edit-loss-arguments" in edits(tmp_path, made.replace(old, new), made)) is found
 
 
 def test_an_axis_that_one_side_has(tmp_path: Path) -> None:
     """(batch, 1) against (batch,): whatever the shapes that nothing tells, no other line makes up for it."""
     mine = COUNTS.replace("net(x).squeeze(1)", "net(x)")
-    assert "edit-loss-arguments" in present(tmp_path, mine, COUNTS)
+    assert "edit-loss-arguments" in edits(tmp_path, mine, COUNTS)
 
 
 def test_evaluation_does_not_make_up_for_the_loss(tmp_path: Path) -> None:
     mine = SERVICE.replace("self.head(x)", "self.head(x).sigmoid()")
     mine = mine.replace("torch.sigmoid(self.net(x))", "self.net(x)")
-    assert "edit-output-activation" in present(tmp_path, mine, SERVICE)
+    assert "edit-output-activation" in edits(tmp_path, mine, SERVICE)

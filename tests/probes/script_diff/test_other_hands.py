@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.probes._pairs import present
+from tests.probes._pairs import edits, present
 
 GAN = """
 import torch
@@ -94,7 +94,7 @@ APART = UNET.replace("OUT", 'out = layers.Softmax(dtype="float32")(layers.Conv2D
     ],
 )
 def test_written_in_two_ways(tmp_path: Path, mine: str, theirs: str) -> None:
-    assert not [s for s in present(tmp_path, mine, theirs) if s.startswith("edit-")]
+    assert not edits(tmp_path, mine, theirs)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .. import _pairs
 
 Swap = tuple[str, str]
 NET = """
@@ -126,7 +126,7 @@ def edits(folder: Path, swaps: list[Swap], *both: Swap) -> set[str]:
     for old, new in swaps:
         assert old in mine
         mine = mine.replace(old, new)
-    return {x for x in present(folder, mine, theirs) if x.startswith("edit-")}
+    return _pairs.edits(folder, mine, theirs)
 
 
 @pytest.mark.parametrize("name", EQUAL)

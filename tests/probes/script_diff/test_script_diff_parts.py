@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits, present
 
 SEGMENT = """
 import mindspore.dataset as ds
@@ -136,4 +136,4 @@ def test_what_is_emptied_at_another_place_is_no_edit(tmp_path: Path) -> None:
     mine = TAGGER.replace("        self.seen = []\n    def validation", "    def validation").replace(
         "    def configure", "        self.seen.clear()\n    def configure"
     )
-    assert "edit-metric-reset" not in present(tmp_path, mine, TAGGER)
+    assert "edit-metric-reset" not in edits(tmp_path, mine, TAGGER)

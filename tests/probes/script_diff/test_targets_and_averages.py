@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits, present
 
 AGENT = """
 import copy
@@ -102,7 +102,7 @@ TEXTS = {"agent": AGENT, "coder": CODER}
 def _found(folder: Path, name: str, old: str, new: str) -> set[str]:
     text = TEXTS[name]
     assert text.count(old) == 1
-    return {s for s in present(folder, text.replace(old, new), text) if s.startswith("edit-")}
+    return edits(folder, text.replace(old, new), text)
 
 
 @pytest.mark.parametrize(

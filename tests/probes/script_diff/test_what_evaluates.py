@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .. import _pairs
 
 RIGHT = """
 import numpy as np
@@ -57,7 +57,7 @@ def edits(folder: Path, *pairs: tuple[str, str]) -> set[str]:
     for old, new in pairs:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    return {s for s in present(folder, text, RIGHT) if s.startswith("edit-")}
+    return _pairs.edits(folder, text, RIGHT)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .._pairs import present
+from .._pairs import edits, present
 
 FLAT = """
 import copy
@@ -60,7 +60,7 @@ def _edits(folder: Path, *pairs: tuple[str, str]) -> set[str]:
     for old, new in pairs:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    return {s for s in present(folder, text, FLAT) if s.startswith("edit-")}
+    return edits(folder, text, FLAT)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_the_other_part_of_the_data(tmp_path: Path, old: str, new: str, kind: st
 
 def test_an_index_by_another_name_is_the_same(tmp_path: Path) -> None:
     other = PHASES.replace("phase", "stage")
-    assert not {s for s in present(tmp_path, other, PHASES) if s.startswith("edit-")}
+    assert not edits(tmp_path, other, PHASES)
 
 
 LOGITS = """
@@ -215,7 +215,7 @@ def test_a_sigmoid_that_moved_into_the_model_meets_the_loss(
     for old, new in pairs:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    assert ("edit-output-activation" in present(tmp_path, text, LOGITS)) is told
+    assert ("edit-output-activation" in edits(tmp_path, text, LOGITS)) is told
 
 
 PARTS = """
@@ -287,7 +287,7 @@ def test_how_rows_are_parted_is_no_metric_or_loss(
     for old, new in pairs:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    told = {s for s in present(tmp_path, text, PARTS) if s.startswith("edit-")}
+    told = edits(tmp_path, text, PARTS)
     assert kind in told
     assert not told & {"edit-metric", "edit-loss-function"}
 
@@ -320,5 +320,5 @@ def test_the_same_range_or_axis_is_silent(tmp_path: Path, old: str, new: str) ->
 def test_another_range_or_axis_is_told(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    assert "edit-output-bounded" in present(tmp_path / "a", RATES.replace("softplus", "sigmoid"), RATES)
-    assert "edit-metric" in present(tmp_path / "b", PARTS.replace("argmax(-1)", "argmax(0)"), PARTS)
+    assert "edit-output-bounded" in edits(tmp_path / "a", RATES.replace("softplus", "sigmoid"), RATES)
+    assert "edit-metric" in edits(tmp_path / "b", PARTS.replace("argmax(-1)", "argmax(0)"), PARTS)
