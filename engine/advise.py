@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,27 +43,39 @@ def in_question(hypotheses: Sequence[Hypothesis]) -> list[str]:
     return [h.cause for h in first]
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What remedies depend on, the same for all causes of a diagnosis."""
+
+    evidence: Evidence
+    present: frozenset[str]
+    policies: frozenset[str]  # symptoms of the training of a policy; none where one of them was looked at
+
+    @classmethod
+    def at(cls, evidence: Evidence, symptoms: Mapping[str, Symptom]) -> Looked:
+        """Make it of the readings."""
+        present = frozenset(s for s, reading in evidence.items() if reading.state is State.PRESENT)
+        policies = frozenset(s for s, rule in symptoms.items() if rule.area == POLICIES)
+        return cls(evidence, present, frozenset() if _of_policy(symptoms, evidence) else policies)
+
+
 def remedies(
-    known: Sequence[Remedy],
-    facts: Mapping[str, Scalar],
-    evidence: Evidence | None = None,
-    symptoms: Mapping[str, Symptom] | None = None,
+    known: Sequence[Remedy], facts: Mapping[str, Scalar], looked: Looked | None = None
 ) -> tuple[Remedy, ...]:
     """Return remedies by chance that they work per cost; none that does not apply, or that was done already.
 
     First those that clear what is seen, last those of which nothing that they clear is there. What is done
     for a policy is offered where something of one was looked at.
     """
+    looked = looked or Looked({}, frozenset(), frozenset())
+    evidence = looked.evidence
     fit = [r for r in known if all(applies(c, facts.get(f)) for f, c in r.applies_when.items())]
-    if symptoms is not None and not _of_policy(symptoms, evidence or {}):
-        fit = [r for r in fit if not r.clears or not all(_is_of_policy(symptoms, s) for s in r.clears)] or fit
-    seen = {s for s, reading in (evidence or {}).items() if reading.state is State.PRESENT}
-    left = [r for r in fit if not seen.intersection(r.done_by)] or fit
+    if looked.policies:
+        fit = [r for r in fit if not r.clears or not looked.policies.issuperset(r.clears)] or fit
+    left = [r for r in fit if not looked.present.intersection(r.done_by)] or fit
     # a setting that is changed for something that was looked at and is not there
-    left = [r for r in left if not (r.patch and _beside_the_point(r, evidence or {}) == NOT_THERE)] or left
-    return tuple(
-        sorted(left, key=lambda r: (_beside_the_point(r, evidence or {}), -r.works / (1.0 + r.minutes)))
-    )
+    left = [r for r in left if not (r.patch and _beside_the_point(r, evidence) == NOT_THERE)] or left
+    return tuple(sorted(left, key=lambda r: (_beside_the_point(r, evidence), -r.works / (1.0 + r.minutes))))
 
 
 NOT_THERE = 2

@@ -144,9 +144,12 @@ class _Work:
         near = [s for s in read if any(s in self.paths[c] for c in explained)]
         weight = explain.weights(self.belief, near)
         reasons = {c: explain.reasons(self.findings, c, self.paths[c], weight) for c in explained}
-        return tuple(self._hypothesis(c, reasons.get(c, explain.Reasons()), first) for c in order)
+        looked = advise.Looked.at(self.findings, self.rules.symptoms)
+        return tuple(self._hypothesis(c, reasons.get(c, explain.Reasons()), first, looked) for c in order)
 
-    def _hypothesis(self, cause: str, reasons: explain.Reasons, first: Sequence[str]) -> Hypothesis:
+    def _hypothesis(
+        self, cause: str, reasons: explain.Reasons, first: Sequence[str], looked: advise.Looked
+    ) -> Hypothesis:
         rule, belief = self.rules.causes[cause], self.belief
         row = belief.network.causes.index(cause)
         parts = explain.contributions(belief, cause)
@@ -160,7 +163,7 @@ class _Work:
             contributions=parts,
             reasons=reasons.speak_for,
             against=reasons.against,
-            remedies=advise.remedies(rule.remedies, self.facts, self.findings, self.rules.symptoms),
+            remedies=advise.remedies(rule.remedies, self.facts, looked),
             generalises=_raised_generals(self.rules, self.probability, cause),
             unexplained_earliest=explain.misses_earliest(first, self.paths[cause]),
         )

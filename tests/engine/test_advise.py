@@ -8,7 +8,7 @@ from math import log2
 
 import pytest
 
-from traindoctor.engine.advise import MOST, remedies
+from traindoctor.engine.advise import MOST, Looked, remedies
 from traindoctor.engine.diagnose import diagnose, posterior
 from traindoctor.engine.load import load_rules
 from traindoctor.engine.model import NextCheck, Reading, Remedy, RuleBase, RunInfo, State, Subject, Symptom
@@ -177,7 +177,9 @@ def test_remedies_that_clear_what_is_seen_come_first() -> None:
     states = {"seen": State.PRESENT, "hidden": State.ABSENT, "elsewhere": State.ABSENT}
     evidence = {name: Reading(name, state, "why") for name, state in states.items()}
 
-    assert [r.do for r in remedies([quick, open_one, slow], {}, evidence)] == ["slow", "open", "quick"]
+    found = remedies([quick, open_one, slow], {}, Looked.at(evidence, {}))
+
+    assert [r.do for r in found] == ["slow", "open", "quick"]
     assert [r.do for r in remedies([quick, open_one, slow], {})] == ["quick", "open", "slow"]
 
 
@@ -197,11 +199,15 @@ def test_what_was_done_already_is_not_offered() -> None:
     swap = Remedy("replace it", 30, 0.5)
 
     def said(state: State) -> list[str]:
-        return [r.do for r in remedies([dump, swap], {}, {"named": Reading("named", state, "")})]
+        return [
+            r.do for r in remedies([dump, swap], {}, Looked.at({"named": Reading("named", state, "")}, {}))
+        ]
 
     assert said(P) == ["replace it"]
     assert said(A) == said(U) == ["replace it", "compare dumps"]
-    assert [r.do for r in remedies([dump], {}, {"named": Reading("named", P, "")})] == ["compare dumps"]
+    assert [r.do for r in remedies([dump], {}, Looked.at({"named": Reading("named", P, "")}, {}))] == [
+        "compare dumps"
+    ]
 
 
 def test_remedies_of_policies_are_for_policies() -> None:
@@ -211,7 +217,7 @@ def test_remedies_of_policies_are_for_policies() -> None:
 
     def offered(symptom: str) -> bool:
         evidence = {symptom: Reading(symptom, P, "")}
-        return any("policy" in r.do for r in remedies(known, {}, evidence, rules.symptoms))
+        return any("policy" in r.do for r in remedies(known, {}, Looked.at(evidence, rules.symptoms)))
 
     assert not offered("eval-loss-turns-up")
     assert offered("policy-leaves-reference")
