@@ -39,9 +39,15 @@ def answer(path: Path) -> Diagnosis | None:
 
 
 def directories() -> list[Path]:
-    """All directories but those that hold one other directory alone: what can be read is the same there."""
+    """All directories but those that hold one other directory alone: what can be read is the same there.
+
+    Of those below one with files of its own, which is read with all below it, each third.
+    """
     found = [p for root in ROOTS if root.is_dir() for p in sorted([root, *root.rglob("*")]) if p.is_dir()]
-    return [p for p in found if not (len(held := list(p.iterdir())) == 1 and held[0].is_dir())]
+    found = [p for p in found if not (len(held := list(p.iterdir())) == 1 and held[0].is_dir())]
+    filled = {p for p in found if p not in ROOTS and any(x.is_file() for x in p.iterdir())}
+    within = [p for p in found if not filled.isdisjoint(p.parents)]
+    return sorted({*found} - {*within} | {*within[::3]})
 
 
 @lru_cache(maxsize=1)

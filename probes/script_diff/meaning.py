@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 from .align import Alignment
@@ -26,6 +27,7 @@ _ODD = (RecursionError, ArithmeticError, AttributeError, LookupError, TypeError,
 MAX_UNITS = 60  # units that are held against each other one by one
 NO_END = MAX_STEPS + 1  # events that no run has
 MAX_MIXED = 200_000  # steps of all runs so far, from which on no mixed shapes are guessed
+ASKED, ASKED_UNSURE = 2, 8  # further runs that must agree; and where an unknown value decides something
 MARGIN = 20  # events by which runs under another guess may part later
 
 
@@ -97,13 +99,14 @@ def _compared(
 
     Also whether that may be otherwise where modes are told as they are set.
     """
-    covered: tuple[set[Line], set[Line]] = (set(), set())
-    branches: set[tuple[int, bool]] = set()
-    agreed = False
-    by_modes, spent, most = False, 0, NO_END
+    agreeing: list[_Agreed] = []
+    settled: list[_Agreed] = []
+    by_modes, doubtful, spent, most = False, False, 0, NO_END
     for seed, shape in enumerate((*GUESSES, *MIXED)):
         mixed = seed >= len(GUESSES)
-        if mixed and (agreed or spent > MAX_MIXED):
+        if seed == len(GUESSES):
+            settled = _settled(agreeing, doubtful, here, there or here)
+        if mixed and (settled or spent > MAX_MIXED):
             break
 
         def make(
@@ -129,28 +132,59 @@ def _compared(
         by_modes = by_modes or (not verdict and _part_at_modes(first, second))
         if verdict is False:
             return None, by_modes
-        if verdict and not agreed and not _again(make, here, there or here):
-            continue
+        doubtful = doubtful or not verdict
         if verdict:
-            agreed = True
-            covered[0].update(first.covered)
-            covered[1].update(second.covered)
-            branches |= first.branches | second.branches
-    if not agreed:
+            agreed = _Agreed(
+                make,
+                (first.covered, second.covered),
+                first.branches | second.branches,
+                first.unsure or second.unsure,
+            )
+            if not mixed:
+                agreeing.append(agreed)
+            elif settled or _again(make, here, there or here, 2):
+                settled.append(agreed)
+    if not settled:
         return None, by_modes
+    branches = set().union(*(x.branches for x in settled))
     unchanged = frozenset({*aligned.same, *aligned.same.values()})
     moved = _under_another(aligned)
-    mine, theirs = (_seen_whole(lines, branches, unchanged, moved) for lines in covered)
+    mine, theirs = (
+        _seen_whole(set().union(*(x.covered[i] for x in settled)), branches, unchanged, moved) for i in (0, 1)
+    )
     return (mine, theirs), False
 
 
-def _again(make: Callable[[int], _Runs], here: _Part, there: _Part) -> bool:
+@dataclass(frozen=True)
+class _Agreed:
+    """Two runs under one guess whose events are the same."""
+
+    make: Callable[[int], _Runs]
+    covered: tuple[set[Line], set[Line]]
+    branches: set[tuple[int, bool]]
+    unsure: bool
+
+
+def _settled(agreeing: list[_Agreed], doubtful: bool, here: _Part, there: _Part) -> list[_Agreed]:
+    """The guesses from the first on under which the runs agree for other values, too.
+
+    Other guesses are other values, unless some of them say nothing.
+    """
+    more = ASKED_UNSURE if any(x.unsure for x in agreeing) else ASKED
+    for i, agreed in enumerate(agreeing):
+        known = 0 if doubtful else len(agreeing) - 1
+        if _again(agreed.make, here, there, more - known):
+            return agreeing[i:]
+        doubtful = True
+    return []
+
+
+def _again(make: Callable[[int], _Runs], here: _Part, there: _Part, more: int) -> bool:
     """Whether two runs agree for other values, too: counts of what is true are equal by chance.
 
     So is what an unknown value decides; then more runs are asked.
     """
-    more = 2
-    for salt in range(1, 9):
+    for salt in range(1, ASKED_UNSURE + 1):
         if salt > more:
             break
         try:
@@ -160,7 +194,7 @@ def _again(make: Callable[[int], _Runs], here: _Part, there: _Part) -> bool:
         if first.partial or second.partial or not _verdict(first, second):
             return False
         if first.unsure or second.unsure:
-            more = 8
+            more = ASKED_UNSURE
     return True
 
 

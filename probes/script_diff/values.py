@@ -84,7 +84,7 @@ def number(value: float) -> float:
     return (0.2 + 0.6 * spread) * (1 if value > 0 else -1)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)  # both runs of a comparison of large programs ask for a few thousand
 def leaf(seed: int, shape: tuple[int, ...]) -> Array:
     """Random numbers between 0.3 and 1.7 that follow from a mark; no caller writes into them."""
     return np.random.default_rng(seed).uniform(0.3, 1.7, shape)
