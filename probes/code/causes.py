@@ -100,6 +100,7 @@ from .optimizer.untrained import (
     frozen_with_the_new,
     gathered_in_vain,
     group_overwritten,
+    left_by_the_tape,
     method_without_gradients,
     one_part_given,
 )
@@ -255,6 +256,7 @@ def left_untrained(view: View) -> Finding:
 
 
 _UNTRAINED = (
+    left_by_the_tape,
     one_part_given,
     group_overwritten,
     gathered_in_vain,

@@ -171,7 +171,19 @@ def batch_size_below(view: View, limit: float) -> Finding:
     if _one_of_several_factors(view.run):
         text = f"{value:g} samples per device; accumulation and the number of devices are not both recorded"
         return unknown(text, **carried(setting, threshold=limit))
+    if any(_BY_ITSELF.search(code) for code in view.run.scripts.values()):
+        text = f"{value:g} samples per optimizer step; the network normalises each by itself, place by place"
+        return unknown(text, **carried(setting, threshold=limit))
     return present(f"{value:g} samples per optimizer step", **carried(setting, threshold=limit))
+
+
+# whole pictures or volumes that are translated or cut up: recipes take one or two of them (pix2pix, nnU-Net)
+_BY_ITSELF = re.compile(r"(?i)\binstance_?norm(?:ali[sz]ation)?(?:[123]d)?\b")
+# samples are rows of identities, of which millions make a table: recipes take tens of thousands at a time
+_OF_IDENTITIES = re.compile(
+    r"(?i)\b(?:ctr|criteo|avazu|dlrm|deep_?fm|wide_?(?:and_?)?deep|ftrl|lazy_?adam|feat_ids|factori[sz]ation_?machine)\b"
+    r"|\b(?:user|item)_(?:tower|emb\w*|id)s?\b|in.?batch.?negatives?|\binfo_?nce\b|\bnt_?xent\b"
+)
 
 
 def _few_tokens(run: Run, limit: float) -> Finding:
@@ -203,7 +215,10 @@ def batch_size_huge(view: View, share: float, absolute: float, least: float = 12
     if value is None:
         return not_recorded("global_batch_size")
     samples = number_of(run, "train_samples")
-    if value >= absolute and value_of(run, "optimizer") not in ("lamb", "lars"):
+    wide = value_of(run, "optimizer") in ("lamb", "lars") or any(
+        _OF_IDENTITIES.search(code) for code in run.scripts.values()
+    )
+    if value >= absolute and not wide:
         return present(f"{value:g} samples per optimizer step", **carried(setting, threshold=absolute))
     if samples is None or samples <= 0:
         return unknown("the size of the training set is not recorded")

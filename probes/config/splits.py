@@ -30,7 +30,7 @@ def splits_differ(view: View) -> Finding:
             (unknown(NO_SCRIPT), splits_normalised_differently(view), files_processed_differently(view))
         )
     from ..code.scaling.apart import scaled_apart
-    from ..code.scaling.mapped_sides import mapped_on_one_side, one_part_unscaled
+    from ..code.scaling.mapped_sides import mapped_on_one_side, one_part_unscaled, scaled_where_it_learns
     from ..code.scaling.pipelines import normalises_one_split
     from ..code.shared.checks import first
     from ..code.shared.sides import either
@@ -48,7 +48,11 @@ def splits_differ(view: View) -> Finding:
             scaled_apart(view),
             first(view, inputs_apart, "the scripts make no pair of data sets"),
             first(view, texts_changed_apart, "the scripts change no texts"),
-            first(view, either(mapped_on_one_side, one_part_unscaled), "the scripts map no scaling by side"),
+            first(
+                view,
+                either(mapped_on_one_side, one_part_unscaled, scaled_where_it_learns),
+                "the scripts map no scaling by side",
+            ),
             first(view, cut_shorter_when_scored, "the scripts cut no samples by side"),
         )
     )

@@ -487,7 +487,9 @@ def _blended(source: Script) -> Finding | None:
 def _becomes_whole(source: Script, call: ast.Call, name: str) -> bool:
     """What is resized is made whole numbers afterwards, whatever it is called: `lab.astype(np.int32)`."""
     function = source.function_around(call)
-    whole = rf"\b{re.escape(name)}\.(?:long\(\)|(?:astype|to)\((?:dtype=)?[^()]*\bu?(?:int(?:32|64)|long)\b)"
+    whole = (
+        rf"\b{re.escape(name)}\)*\.(?:long\(\)|(?:astype|to)\((?:dtype=)?[^()]*\bu?(?:int(?:32|64)|long)\b)"
+    )
     return function is not None and re.search(whole, unparse(function)) is not None
 
 

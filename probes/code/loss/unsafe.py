@@ -155,6 +155,9 @@ def _division_bare(source: Script, repeated: bool = False) -> Finding | None:
             if repeated and (_over_samples(node.right) or text in spreads) and _done_once(source, node):
                 seen = seen or node
                 continue
+            if _never_constant(source, node.right):
+                seen = seen or node
+                continue
             if _own_spread(node.right) or text in spreads:
                 return at(source, node, "nothing keeps this spread from being zero")
             if _of_one_sample(source, node):
@@ -166,6 +169,58 @@ def _division_bare(source: Script, repeated: bool = False) -> Finding | None:
     return ok(source, seen, "no spread that is divided by can have been zero") if seen is not None else None
 
 
+def _never_constant(source: Script, node: ast.expr) -> bool:
+    """The spread of colours over samples and both sides, or of columns that are picked by hand.
+
+    `x.std((0, 1, 2))`, `table[:n, :2].std(0)`, `frame[["load", "temp"]].values.std(0)`: who names columns
+    knows that they differ from row to row.
+    """
+    given = [v for v in (node, *flow(source).values(node, 2)) if isinstance(v, ast.Call)]
+    return bool(given) and all(_of_colours(v) or _of_picked(v) for v in given)
+
+
+def _of_colours(call: ast.Call) -> bool:
+    axes = _axis_of_spread(call)
+    found = [a.value for a in axes.elts if isinstance(a, ast.Constant)] if isinstance(axes, ast.Tuple) else []
+    return last_name(call.func) in _SPREADS and len(found) >= 3 and 0 in found
+
+
+def _of_picked(call: ast.Call) -> bool:
+    whole = _measured(call)
+    while last_name(call.func) in _SPREADS and whole is not None:
+        if isinstance(whole, ast.Subscript):
+            if _picks_columns(whole.slice):
+                return True
+            whole = whole.value  # `[:n]`
+        elif isinstance(whole, ast.Attribute):
+            whole = whole.value  # `.values`
+        else:
+            whole = receiver(whole) if isinstance(whole, ast.Call) else None  # `.to_numpy()`
+    return False
+
+
+def _picks_columns(index: ast.expr) -> bool:
+    """`[:n, :2]`, `[:, [0, 3]]`, `[["load", "temp"]]`"""
+    picked = index.elts[-1] if isinstance(index, ast.Tuple) else index
+    if isinstance(picked, ast.Slice):
+        ends = [e for e in (picked.lower, picked.upper) if e is not None]
+        return isinstance(index, ast.Tuple) and picked.upper in ends and all(map(is_constant, ends))
+    return isinstance(picked, ast.List) and bool(picked.elts) and all(map(is_constant, picked.elts))
+
+
+def _axis_of_spread(call: ast.Call) -> ast.expr | None:
+    given = call.args[1:] if _of_library(call) else call.args
+    return (given[0] if given else None) or keyword(call, "axis") or keyword(call, "dim")
+
+
+def _measured(call: ast.Call) -> ast.expr | None:
+    return call.args[0] if _of_library(call) and call.args else receiver(call)
+
+
+def _of_library(call: ast.Call) -> bool:
+    return unparse(getattr(call.func, "value", call)) in ("torch", "np", "numpy", "jnp")
+
+
 def _over_samples(node: ast.expr) -> bool:
     """`x[:n].std(0)`, `x[train].std(axis=0)`: the spread of each column over the samples.
 
@@ -173,10 +228,7 @@ def _over_samples(node: ast.expr) -> bool:
     """
     if not isinstance(node, ast.Call) or last_name(node.func) not in _SPREADS:
         return False
-    library = unparse(getattr(node.func, "value", node)) in ("torch", "np", "numpy", "jnp")
-    given = node.args[1:] if library else node.args
-    axis = (given[0] if given else None) or keyword(node, "axis") or keyword(node, "dim")
-    whole = node.args[0] if library and node.args else receiver(node)
+    axis, whole = _axis_of_spread(node), _measured(node)
     if axis is None and isinstance(whole, ast.Subscript) and isinstance(whole.slice, ast.Slice):
         return isinstance(whole.slice.upper, (ast.Name, ast.Attribute)) and whole.slice.lower is None
     axes = axis.elts if isinstance(axis, ast.Tuple) else [axis]  # `(0, 1)`: over samples and places

@@ -75,7 +75,7 @@ def _eval_while_training(source: Script) -> Finding | None:
         return at(source, last[0], "the model is put into evaluation mode right before it trains")
     if trains and any(runs_in(source, c, epoch_loop) for c in trains):
         return ok(source, trains[0], "the model is put back into training mode in each epoch")
-    told = [c for c in source.named("train") if c.args and not isinstance(c.args[0], ast.Constant)]
+    told = [c for c in source.named("train") if _asks_mode(c)]
     if any(runs_in(source, c, epoch_loop) for c in told):
         return ok(source, told[0], "the mode is set in each epoch, as it is asked for")
     evals = [c for c in evals if not _is_finished(source, c)]
@@ -93,6 +93,12 @@ def _eval_while_training(source: Script) -> Finding | None:
             source, reached[0], "the model is put into evaluation mode and never back before training goes on"
         )
     return None
+
+
+def _asks_mode(call: ast.Call) -> bool:
+    """`net.train(training)`; a function of the program that trains, `train(loader, net, ...)`, sets none."""
+    asked = isinstance(call.func, ast.Attribute) and len(call.args) == 1 and not call.keywords
+    return asked and not isinstance(call.args[0], ast.Constant)
 
 
 def _trains_no_model(source: Script) -> bool:

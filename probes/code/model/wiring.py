@@ -260,9 +260,14 @@ def _is_stack(made: ast.expr) -> bool:
 
 def _class_with_weights(source: Script, made: ast.Call) -> bool:
     owner = source.classes.get(last_name(made.func))
-    if owner is None or owner not in source.modules:
+    if owner is None:
         return False
-    return any(last_name(c.func) in _WEIGHTS for c in layers_of(owner).values())
+    stack = any(last_name(b).startswith("Sequential") for b in owner.bases)
+    if owner not in source.modules and not stack:
+        return False
+    above = [c for c in of(owner, ast.Call) if unparse(c.func) == "super().__init__"]  # a stack of layers
+    handed = [a for c in above for a in of(c, ast.Call)]
+    return any(last_name(c.func) in _WEIGHTS for c in (*layers_of(owner).values(), *handed))
 
 
 def _looks_up(owner: ast.ClassDef) -> bool:

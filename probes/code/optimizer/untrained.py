@@ -47,6 +47,66 @@ def _layers(owner: ast.ClassDef) -> list[tuple[str, ast.Call]]:
     return [(n, c) for n, c in held(owner) if re.search(kinds, last_name(c.func))]
 
 
+_APART = re.compile(
+    r"(?i)teach|target|frozen|fixed|pretrain|vgg|percept|lpips|feature|ref|ema|shadow|slow|momentum|old"
+    r"|disc|critic|augment|preproc|clip"
+)
+
+
+def left_by_the_tape(source: Script) -> Finding | None:
+    """Under one tape `self.encoder` and `self.decoder` run, and the gradient is asked for the decoder alone.
+
+    A method of a class that makes both, of one optimizer, and nothing says that the other one is kept.
+    """
+    if _FROZEN.search(source.code) or source.loose or "stop_gradient" in source.code:
+        return None
+    for owner in source.classes.values():
+        made = {f"self.{n}" for n, _ in held(owner)}
+        asked = [
+            n for n in of(owner, ast.Attribute) if n.attr in ("trainable_variables", "trainable_weights")
+        ]
+        of_whom = {unparse(n.value) for n in asked}
+        if not of_whom or not of_whom <= made or "get_weights" in unparse(owner):
+            continue
+        for tape in of(owner, ast.With):
+            if not any("GradientTape" in unparse(i.context_expr) for i in tape.items):
+                continue
+            method = source.function_around(tape)
+            called = _called_by(owner, tape)
+            left = sorted((called & made) - of_whom)
+            left = [n for n in left if not _APART.search(n) and _has_weights(source, owner, n)]
+            if method is not None and left and called & of_whom and asked:
+                why = f"the gradient is asked for {min(of_whom)} alone, and {left[0]} runs under the tape"
+                return at(source, asked[0], why)
+    return None
+
+
+def _called_by(owner: ast.ClassDef, tape: ast.With) -> set[str]:
+    """What is called under a tape, by its own lines and by methods of the class that these call."""
+    methods = {f"self.{f.name}": f for f in owner.body if isinstance(f, ast.FunctionDef)}
+    found: set[str] = set()
+    nodes: list[ast.AST] = [tape]
+    for _ in range(3):
+        called = {unparse(c.func) for n in nodes for c in of(n, ast.Call)} - found
+        found |= called
+        nodes = [methods[n] for n in called if n in methods]
+    return found
+
+
+def _has_weights(source: Script, owner: ast.ClassDef, name: str) -> bool:
+    """The attribute is made by a function or class of the program that makes layers with weights."""
+    for key, call in held(owner):
+        if f"self.{key}" == name:
+            made = source.classes.get(last_name(call.func))
+            bodies: list[ast.AST] = [made] if made is not None else [*flow(source).called(call)]
+            return any(
+                re.match(r"Dense|Conv|Embedding|LSTM|GRU", last_name(c.func))
+                for b in bodies
+                for c in of(b, ast.Call)
+            )
+    return False
+
+
 def group_overwritten(source: Script) -> Finding | None:
     """In a loop over parameters each one replaces the list of its group: `groups[key] = [p]`."""
     for loop in of(source.tree, ast.For):

@@ -22,6 +22,11 @@ from ..shared.units import chain, loops_of_step
 _KEYWORDS = ("rngs", "rng", "key", "dropout_rng", "dropout_key")
 _MAKES = ("PRNGKey", "key", "RngSeq", "make_rng")
 _OWN_LOOPS = ("scan", "fori_loop", "while_loop")
+_DRAWS = (
+    *("bernoulli", "beta", "categorical", "choice", "gumbel", "normal", "permutation", "randint", "uniform"),
+    *("truncated_normal", "laplace", "dirichlet", "gamma"),
+)
+_DERIVES = ("value_and_grad", "grad", "filter_value_and_grad", "filter_grad")
 _MOST = 8  # names and callers that one key is followed through
 _INITS = re.compile(r"(?i)init")
 
@@ -91,6 +96,19 @@ def _handed(source: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
                     yield call, given
         if (given := _by_place(source, call)) is not None:
             yield call, given
+    for call in source.named(*_DRAWS):
+        if call.args and "random" in unparse(call.func) and _of_step(source, call):
+            yield call, call.args[0]
+
+
+def _of_step(source: Script, node: ast.AST, left: int = 4) -> bool:
+    """Whether this runs in what differentiates: noise, masks or crops of a training step."""
+    function = source.function_around(node)
+    if function is None or left == 0 or is_evaluation(source, node):
+        return False
+    if any(last_name(c.func) in _DERIVES for c in of(function, ast.Call)) or _runs(source, function):
+        return True
+    return any(_of_step(source, c, left - 1) for c in source.named(function.name))
 
 
 def _by_place(source: Script, call: ast.Call) -> ast.expr | None:

@@ -120,6 +120,9 @@ def _root(node: ast.expr) -> Iterator[str]:
         if isinstance(node, ast.Name):
             yield node.id
             return
+        if isinstance(node, ast.Subscript) and _adds_axis(node.slice):
+            node = node.value  # `mask[None]`
+            continue
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             yield unparse(node)
             return
@@ -131,6 +134,14 @@ def _root(node: ast.expr) -> Iterator[str]:
         if inner is None:
             return
         node = inner
+
+
+def _adds_axis(index: ast.expr) -> bool:
+    """Nothing is taken out: `[None]`, `[..., np.newaxis]`, `[None, :, :]`."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    texts = [unparse(p) for p in parts]
+    new = [t for t in texts if t in ("None", "np.newaxis", "tf.newaxis", "jnp.newaxis", "numpy.newaxis")]
+    return bool(new) and all(t in new or t in ("...", "Ellipsis", ":") for t in texts)
 
 
 def _moved(function: Function) -> Iterator[tuple[ast.Assign, str]]:

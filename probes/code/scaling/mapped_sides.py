@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse, walk
 from ...readers.script import argument, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow
@@ -76,6 +76,40 @@ def _scales(function: Function) -> ast.AST | None:
         elif isinstance(node, ast.Call) and last_name(node.func) in _SCALERS:
             return node
     return None
+
+
+def scaled_where_it_learns(source: Script) -> Finding | None:
+    """`if training: ds = ds.map(standardise)`: the pipeline that makes both sides scales one of them."""
+    mine = flow(source)
+    for node in source.of(ast.If):
+        asked = node.test
+        told = isinstance(asked, (ast.Name, ast.Attribute)) and _LEARNS.match(last_name(asked))
+        around = source.function_around(node)
+        if not told or node.orelse or around is None:
+            continue
+        inside = {*of(node, ast.Call)}
+        maps = [
+            (c, last_name(c.args[0])) for c in of(around, ast.Call) if last_name(c.func) == "map" and c.args
+        ]
+        moved = [(c, f) for c, n in maps if len(f := mine.functions.get(n, [])) == 1 and _moves_range(f[0])]
+        if moved and all(c in inside for c, _ in moved):
+            call, functions = moved[0]
+            if not is_random(functions[0]):
+                why = f"only training samples are scaled: `{functions[0].name}` is mapped for them alone"
+                return at(source, call, why)
+    return None
+
+
+def _moves_range(function: Function) -> bool:
+    """The sample is shifted or divided by figures: `(img - 0.5) * 2.0`, `(x - MEAN) / STD`."""
+    first = function.args.args[0].arg if function.args.args else ""
+    for node in of(function, ast.BinOp):
+        if not isinstance(node.op, (ast.Sub, ast.Div)) or first not in names_in(node.left):
+            continue
+        names = names_in(node.right)
+        if all(n.isupper() or re.search(r"(?i)mean|std|mu$|sigma", n) for n in names):
+            return any(isinstance(n, (ast.Constant, ast.Name, ast.Attribute)) for n in walk(node.right))
+    return False
 
 
 def scaled_and_prepared(source: Script) -> Finding | None:

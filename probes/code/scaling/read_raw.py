@@ -23,6 +23,7 @@ _SCALES = re.compile(
     r"|preprocess|standardi[sz]|per_image|image_dtype|scaler|featurewise|hub\.|albument|to_?tensor\(|processor|feature_extractor"
     r"|to_dtype|scale=True|quanti[sz]|equaliz"
 )
+_OF_CLASSES = re.compile(r"(?i)(?:^|_)(?:masks?|msk|labels?|lab|lbl|seg|gt|target|annot)(?:_|$)|^y$")
 _METHODS = (
     "div",
     "div_",
@@ -135,7 +136,7 @@ def _pictures(source: Script, reads: list[ast.Call]) -> set[str]:
         for target, value in pairs:
             inside = any(id(c) in wanted for c in of(value, ast.Call))
             if inside or (names_in(value) & found and _passes(value)):
-                told = [n.id for n in of(target, ast.Name)]
+                told = [n.id for n in of(target, ast.Name) if not _OF_CLASSES.search(n.id)]
                 found |= set(told if len(told) == 1 else told[:1])
         if len(found) == before:
             break

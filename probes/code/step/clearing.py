@@ -30,7 +30,7 @@ def gradients_not_cleared(view: View) -> Finding:
     return first(
         view,
         either(
-            *(_not_cleared, _closure_never_clears, never_cleared, one_never_cleared),
+            *(_not_cleared, _closure_never_clears, _engine_never_clears, never_cleared, one_never_cleared),
             *(hook_clears_nothing, shows("stale")),
         ),
         "no hand-written training step in the scripts",
@@ -83,6 +83,24 @@ def _closure_never_clears(source: Script) -> Finding | None:
         if not inside and not helped and (several or not clears):
             return at(source, taken[0], "gradients pile up: nothing clears them where the closure takes them")
         return ok(source, taken[0], "the closure clears the gradients that it takes")
+    return None
+
+
+def _engine_never_clears(source: Script) -> Finding | None:
+    """Ignite's `Engine(step)` runs the step of each batch by itself: no loop is written around it."""
+    if "ignite" not in source.text or imports_locals(source):
+        return None
+    clears = [*source.named(*CLEARS), *_cleared_by_hand(source)]
+    by_name = {f.name: f for f in source.of(ast.FunctionDef)}
+    for call in source.named("Engine", "DeterministicEngine"):
+        given = by_name.get(unparse(call.args[0])) if call.args else None
+        inside = {*walk(given)} if given is not None else set()
+        taken = [c for c in source.backwards if c in inside]
+        if not taken or not any(s in inside for s in source.steps):
+            continue
+        if clears:
+            return ok(source, clears[0], "the step of the engine clears the gradients")
+        return at(source, taken[0], "gradients pile up: nothing clears them in the step that the engine runs")
     return None
 
 

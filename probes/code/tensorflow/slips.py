@@ -322,10 +322,10 @@ def checkpoint_without_moments(source: Script) -> Finding | None:
     for call in source.named("Checkpoint"):
         if not re.search(r"train\.Checkpoint$", unparse(call.func)) or not call.keywords or call.args:
             continue
-        if any(k.arg is None for k in call.keywords):
+        told = [f"{k.arg or 'opt'} {unparse(k.value)}" for k in call.keywords]
+        if any(re.search(r"(?i)opt|solver|trainer", t) for t in told):
             continue
-        told = [f"{k.arg} {unparse(k.value)}" for k in call.keywords]
-        if any(re.search(r"(?i)opt|solver|trainer", t) for t in told) or len(told) > 1:
+        if len(told) > 1 and not all(_holds_no_optimizer(source, k.value) for k in call.keywords):
             continue
         name = _target(source, call)
         saved = [
@@ -339,6 +339,17 @@ def checkpoint_without_moments(source: Script) -> Finding | None:
                 continue
             return at(source, call, "training is taken up from a checkpoint that does not hold the optimizer")
     return None
+
+
+def _holds_no_optimizer(source: Script, node: ast.expr) -> bool:
+    """A variable, a number, or a model of the program's functions or of Keras that nothing compiles."""
+    value = flow(source).whole_given(node)
+    if not isinstance(value, ast.Call) or source.named("compile"):
+        return isinstance(value, ast.Constant)
+    name = last_name(value.func)
+    if name in source.classes:
+        return not any(re.search(r"(?i)optim|\bopt\b", n) for n in names_in(source.classes[name]))
+    return name not in {last_name(c.func) for c in source.optimizer_calls}
 
 
 def counter_left_in_checkpoint(source: Script) -> Finding | None:

@@ -24,17 +24,21 @@ _MINDSPORE_ADAM = ("", "", "adam_beta1", "adam_beta2", "adam_epsilon")
 
 
 def rate_first(tree: ast.AST, call: ast.Call) -> bool:
-    """Whether an optimizer of Keras or Optax is called, which is given no parameters."""
-    if any(n.id in ("keras", "tf", "optimizers", "optax") for n in of(call.func, ast.Name)):
+    """Whether an optimizer of Keras, Optax or Paddle is called: the rate is what it is given first."""
+    if any(n.id in ("keras", "tf", "optimizers", "optax", "paddle") for n in of(call.func, ast.Name)):
         return True
-    if not isinstance(call.func, ast.Name):
-        return False
-    name = call.func.id
-    taken = (n for n in of(tree, ast.ImportFrom) if any((a.asname or a.name) == name for a in n.names))
-    return any(_RATE_FIRST.match(n.module or "") is not None for n in taken)
+    if any(k.arg in ("parameters", "parameter_list") for k in call.keywords):
+        return True  # Paddle's name for them: they stand behind the rate
+    name = next((n.id for n in of(call.func, ast.Name)), "")
+    for taken in of(tree, ast.ImportFrom, ast.Import):
+        for one in taken.names:
+            source = f"{taken.module}.{one.name}" if isinstance(taken, ast.ImportFrom) else one.name
+            if (one.asname or one.name) == name and _RATE_FIRST.match(source) is not None:
+                return True
+    return False
 
 
-_RATE_FIRST = re.compile(r"(?:tf_|tensorflow\.(?:python\.)?)?keras\b|optax\b")
+_RATE_FIRST = re.compile(r"(?:tf_|tensorflow\.(?:python\.)?)?keras\b|optax\b|paddle\b")
 
 
 def by_place(call: ast.Call, name: str) -> Iterator[tuple[str, ast.expr]]:

@@ -117,6 +117,17 @@ def argument(call: ast.Call, *names: str, position: int | None = None) -> ast.ex
     return call.args[position] if position is not None and position < len(call.args) else None
 
 
+def is_of_the_script(call: ast.Call, tree: ast.Module) -> bool:
+    """Whether a loader is a function of the program's own: `for rows in dataloader(data, size, key)`.
+
+    A framework's is a class and so is named like one.
+    """
+    name = last_name(call.func)
+    return name.islower() or any(
+        n.name == name for n in walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))
+    )
+
+
 _FOR_TRAINING = re.compile(r"train|(?<![a-z])(?:tr|trn|fit)(?![a-z])")
 _FOR_EVALUATION = re.compile(
     r"val|test|eval|holdout|(?<![a-z])(?:va|vl|te|ts|tst|ev|ho|dev|infer|inference|pred|predict|query|gallery)(?![a-z])"

@@ -20,6 +20,7 @@ from .calls import (
     UNTAPED,
     argument,
     first_given,
+    is_of_the_script,
     is_training_loader,
     keyword,
     last_name,
@@ -513,6 +514,9 @@ class Extractor(Values):
         if not is_training_loader(call, self.tree):
             return
         yield from self._keywords(call, "loader")
+        if is_of_the_script(call, self.tree):  # its order of arguments and its defaults are its own
+            yield from self._one(call, "shuffle", keyword(call, "shuffle"))
+            return
         if keyword(call, "batch_size") is None:
             yield from self._one(call, "batch_size", nth_given(call, 1))
         shuffle = keyword(call, "shuffle") or nth_given(call, 2)

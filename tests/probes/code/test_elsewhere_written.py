@@ -1,0 +1,371 @@
+"""Right programs of other frameworks and hands are left alone, and the slips that look like them are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from traindoctor.probes.files import walk
+from traindoctor.probes.readers import script
+from traindoctor.probes.registry import View, read
+from traindoctor.probes.run import Configured, Run, RunInfo
+
+from .._pairs import present
+from .._scripts import PROBES, SYMPTOMS, state
+
+P, A, U = "present", "absent", "unknown"
+
+
+def settings(folder: Path, text: str) -> dict[str, object]:
+    (folder / "train.py").write_text(text, encoding="utf-8")
+    (file,) = walk(folder)[0]
+    return {s.key: s.value for s in script.read(file).settings}
+
+
+@pytest.mark.parametrize(
+    ("made", "rate"),
+    [
+        ("import paddle\nopt = paddle.optimizer.Momentum(sched, 0.9, net.parameters())", None),
+        ("import paddle\nopt = paddle.optimizer.Momentum(0.01, 0.9, net.parameters())", 0.01),
+        ("import paddle.optimizer as optim\nopt = optim.Momentum(sched, 0.9, net.parameters())", None),
+        ("from paddle import optimizer\nopt = optimizer.Adam(decay, 0.9, 0.98, parameters=p)", None),
+        ("from paddle.optimizer import Adam\nopt = Adam(3e-4, parameters=p)", 3e-4),
+        ("import torch\nopt = torch.optim.SGD(net.parameters(), 0.9)", 0.9),
+        ("from mindspore import nn\nopt = nn.Momentum(net.trainable_params(), 0.05, 0.9)", 0.05),
+    ],
+)
+def test_paddle_is_given_the_rate_first(tmp_path: Path, made: str, rate: float | None) -> None:
+    assert settings(tmp_path, made + "\n").get("learning_rate") == rate
+
+
+@pytest.mark.parametrize(
+    ("line", "shuffle"),
+    [
+        ("def dataloader(x, n, *, key): ...\nfor x, y in dataloader(data, 32, key=key): pass", None),
+        ("from feed import dataloader\ntrain = dataloader(data, 32, key)", None),
+        ("import torch\nfrom feed import dataloader\ntrain = dataloader(data, 32, shuffle=False)", False),
+        ("class DataLoader: ...\ntrain = DataLoader(data, 32)", None),
+        ("from torch.utils.data import DataLoader\ntrain = DataLoader(data, 32)", False),
+    ],
+)
+def test_a_loader_of_the_program_has_its_own_defaults(
+    tmp_path: Path, line: str, shuffle: bool | None
+) -> None:
+    assert settings(tmp_path, line + "\n").get("shuffle") is shuffle
+
+
+@pytest.mark.parametrize(
+    ("spread", "found"),
+    [
+        ("images[:n].std((0, 1, 2))", A),
+        ("np.std(images[:n], axis=(0, 2, 3))", A),
+        ("table[:n, :2].std(0)", A),
+        ("frame[['load', 'temp']].to_numpy()[:n].std(0)", A),
+        ("frame.to_numpy()[:n][:, [0, 3]].std(axis=0)", A),
+        ("table[:n].std(0)", P),
+        ("table[:n, first:].std(0)", P),
+        ("signals[:n].std((0, 1))", P),
+    ],
+)
+def test_a_spread_that_is_never_zero_needs_no_floor(spread: str, found: str) -> None:
+    made = f"def load():\n    sd = {spread}\n    return (x - mean) / sd\n"
+    text = f"import numpy as np, torch\n{made}loss.backward()\n"
+    assert state("script-division-without-floor", text) == found
+
+
+def batch(symptom: str, size: int, code: str) -> str:
+    given = {k: Configured(k, size, k, "run.yaml", 1, 50) for k in ("batch_size", "global_batch_size")}
+    run = Run(RunInfo("run"), {}, (), given, (), (), {}, scripts={"train.py": code})
+    return read(View(run), SYMPTOMS[symptom], PROBES).state.value
+
+
+@pytest.mark.parametrize(
+    ("symptom", "size", "code", "found"),
+    [
+        ("batch-size-huge", 16000, "opt = nn.FTRL(params, 5e-2)", U),
+        ("batch-size-huge", 16384, "class DeepFM(nn.Module): pass", U),
+        ("batch-size-huge", 32768, "loss = info_nce(q, k)", U),
+        ("batch-size-huge", 16000, "net = resnet18()", P),
+        ("batch-size-tiny", 1, "norm = nn.InstanceNorm2d(64)", U),
+        ("batch-size-tiny", 1, "class InstanceNormalization(Layer): pass", U),
+        ("batch-size-tiny", 1, "norm = nn.BatchNorm2d(64)", P),
+    ],
+)
+def test_batches_that_belong_to_a_recipe(symptom: str, size: int, code: str, found: str) -> None:
+    assert batch(symptom, size, code) == found
+
+
+KEYS = """
+import jax, optax
+from flax.training import train_state
+def crop(key, x):
+    first, second = jax.random.split(key)
+    flip = jax.random.bernoulli(first, 0.5, (len(x), 1, 1, 1))
+    return jax.numpy.where(flip, x[:, :, ::-1], x) + jax.random.normal(second, x.shape)
+@jax.jit
+def train_step(state, key, x, y):
+    x = crop(key, x)
+    def loss_fn(params):
+        return optax.softmax_cross_entropy_with_integer_labels(state.apply_fn(params, x), y).mean()
+    loss, grads = jax.value_and_grad(loss_fn)(state.params)
+    return state.apply_gradients(grads=grads), loss
+key = jax.random.PRNGKey(0)
+for epoch in range(9):
+    for x, y in batches:
+        BEFORE
+        state, loss = train_step(state, GIVEN, x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "found"),
+    [
+        ("key, sub = jax.random.split(key)", "sub", False),
+        ("step = step + 1", "jax.random.fold_in(key, step)", False),
+        ("pass", "key", True),
+    ],
+)
+def test_a_key_that_augments_each_step_alike(tmp_path: Path, before: str, given: str, found: bool) -> None:
+    text = KEYS.replace("BEFORE", before).replace("GIVEN", given)
+    assert (state("script-key-reused", text) == P) == found
+    if found:
+        right = KEYS.replace("BEFORE", "key, sub = jax.random.split(key)").replace("GIVEN", "sub")
+        assert "edit-loss-function" not in present(tmp_path, text, right)
+
+
+ENGINE = """
+import torch
+from ignite.engine import Engine, Events
+model, optimizer = build(), torch.optim.Adam(parameters, lr=1e-3)
+def step(engine, batch):
+    model.train()
+    LINE
+    loss = criterion(model(batch[0]), batch[1])
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+trainer = Engine(step)
+trainer.run(loader, max_epochs=9)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "found"), [("optimizer.zero_grad()", A), ("model.zero_grad(set_to_none=True)", A), ("pass", P)]
+)
+def test_the_step_that_an_engine_runs_clears_gradients(line: str, found: str) -> None:
+    assert state("script-gradients-not-cleared", ENGINE.replace("LINE", line)) == found
+
+
+MODES = """
+import torch
+from torchvision import models
+def validate(loader, net):
+    net.eval()
+    return sum((net(x).argmax(1) == y).sum() for x, y in loader)
+def train(loader, net, optimizer):
+    LINE
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+net = models.resnet18()
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for epoch in range(9):
+    train(loader, net, optimizer)
+    validate(held_out, net)
+"""
+
+
+@pytest.mark.parametrize(("line", "found"), [("net.train()", A), ("pass", P)])
+def test_a_function_called_train_sets_no_mode(line: str, found: str) -> None:
+    assert state("script-eval-mode-while-training", MODES.replace("LINE", line)) == found
+
+
+UNET = """
+import mindspore.nn as nn
+from mindspore import ops
+class Two(nn.SequentialCell):
+    def __init__(self, a, b):
+        super().__init__(nn.Conv2d(a, b, 3), nn.BatchNorm2d(b), nn.ReLU())
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.down, self.pool = Two(3, 8), nn.MaxPool2d(2, 2)
+        self.up, self.join = nn.Conv2dTranspose(8, 8, 2, 2), Two(16, 8)
+        self.out = nn.Conv2d(8, 1, 1)
+    def construct(self, x):
+        a = self.down(x)
+        u = self.up(self.pool(a))
+        return self.out(LAST)
+"""
+
+
+@pytest.mark.parametrize(("last", "found"), [("self.join(ops.concat((u, a), 1))", A), ("u + a", P)])
+def test_a_stack_that_derives_from_a_sequence_is_a_layer(last: str, found: str) -> None:
+    assert state("script-layer-unused", UNET.replace("LAST", last)) == found
+
+
+TAKEN_UP = """
+import tensorflow as tf
+model, slow = build(), build()
+opt = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+ckpt = tf.train.Checkpoint(GIVEN)
+manager = tf.train.CheckpointManager(ckpt, "runs", max_to_keep=3)
+ckpt.restore(manager.latest_checkpoint)
+for step in range(int(ckpt.save_counter), 9000):
+    with tf.GradientTape() as tape:
+        loss = criterion(y, model(x, training=True))
+    opt.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    manager.save()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("model=model, slow=slow, opt=opt", False),
+        ("model=model, slow=slow", True),
+        ("model=model, held=held", False),
+        ("model=model, **more", False),
+    ],
+)
+def test_a_checkpoint_of_several_models_without_the_optimizer(given: str, found: bool) -> None:
+    assert (state("script-resume-incomplete", TAKEN_UP.replace("GIVEN", given)) == P) == found
+
+
+RESIZED = """
+import cv2, numpy as np, torch
+class Roads(torch.utils.data.Dataset):
+    def __getitem__(self, i):
+        img = cv2.imread(self.names[i])
+        lab = cv2.imread(self.labs[i], cv2.IMREAD_GRAYSCALE)
+        img = cv2.resize(img, None, fx=s, fy=s, interpolation=cv2.INTER_LINEAR)
+        lab = cv2.resize(lab, None, fx=s, fy=s, interpolation=cv2.HOW)
+        return np.ascontiguousarray(img), np.ascontiguousarray(lab).astype("int64")
+criterion = torch.nn.CrossEntropyLoss(ignore_index=255)
+"""
+
+
+@pytest.mark.parametrize(("how", "found"), [("INTER_NEAREST", A), ("INTER_LINEAR", P)])
+def test_what_becomes_whole_numbers_is_resized_without_blending(how: str, found: str) -> None:
+    assert state("script-mask-interpolated", RESIZED.replace("HOW", how)) == found
+
+
+PARTS = """
+import tensorflow as tf
+from tensorflow.keras import layers
+def encoder():
+    return tf.keras.Sequential([layers.Dense(64, activation="relu"), layers.Dense(8)])
+def decoder():
+    return tf.keras.Sequential([layers.Dense(64, activation="relu"), layers.Dense(784)])
+class Coder(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.FIRST, self.decoder = encoder(), decoder()
+    def loss_of(self, x):
+        return tf.reduce_mean((self.decoder(self.FIRST(x)) - x) ** 2)
+    def train_step(self, x):
+        with tf.GradientTape() as tape:
+            loss = self.loss_of(x)
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, ASKED), ASKED))
+        return {"loss": loss}
+model = Coder()
+model.compile(optimizer="adam")
+model.fit(data, epochs=9)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "asked", "found"),
+    [
+        ("encoder", "self.trainable_variables", False),
+        ("encoder", "self.encoder.trainable_weights + self.decoder.trainable_weights", False),
+        ("encoder", "self.decoder.trainable_weights", True),
+        ("teacher", "self.decoder.trainable_weights", False),
+    ],
+)
+def test_a_tape_that_is_asked_for_one_part_of_two(first: str, asked: str, found: bool) -> None:
+    text = PARTS.replace("FIRST", first).replace("ASKED", asked)
+    assert (state("script-part-not-trained", text) == P) == found
+
+
+NUCLEI = """
+import cv2, numpy as np
+import mindspore as ms
+from mindspore import nn
+class Nuclei:
+    def __getitem__(self, i):
+        img = cv2.imread(self.names[i])
+        mask = cv2.imread(self.masks[i], cv2.IMREAD_GRAYSCALE)
+        img = SCALED
+        return img.transpose(2, 0, 1), mask[None]
+def dice(p, mask):
+    inter = (p * mask).sum()
+    return 1 - 2 * inter / (p + mask).sum()
+net = nn.SequentialCell([nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 1, 1)])
+model = ms.Model(net, loss_fn=nn.BCEWithLogitsLoss(), optimizer=nn.Adam(net.trainable_params(), 1e-3))
+model.train(9, data)
+"""
+
+
+@pytest.mark.parametrize(
+    ("scaled", "found"),
+    [
+        ("img.astype(np.float32) / 255.0", False),
+        ("img.astype(np.float32) * k", False),
+        ("img.astype(np.float32)", True),
+    ],
+)
+def test_pictures_stay_raw_beside_masks_that_are_multiplied(scaled: str, found: bool) -> None:
+    assert (state("script-pixels-raw", NUCLEI.replace("SCALED", scaled)) == P) == found
+
+
+PIPES = """
+import tensorflow as tf
+def standardise(img, label):
+    return (img - 0.5) * 2.0, label
+def crop(img, label):
+    return tf.image.random_crop(img, (28, 28, 3)), label
+def smooth(img, label):
+    return img, label * 0.9 + 0.05
+def pipeline(files, training):
+    ds = tf.data.TFRecordDataset(files).map(parse)
+    if training:
+        ds = ds.shuffle(1000).map(crop)INSIDE
+    OUTSIDE
+    return ds.batch(32)
+model.fit(pipeline(train_files, True), validation_data=pipeline(val_files, False), epochs=9)
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "found"),
+    [
+        ("", "ds = ds.map(standardise)", False),
+        (".map(standardise)", "pass", True),
+        (".map(smooth)", "ds = ds.map(standardise)", False),
+        (".map(standardise)", "ds = ds if training else ds.map(standardise)", False),
+    ],
+)
+def test_a_pipeline_of_both_sides_that_scales_one(inside: str, outside: str, found: bool) -> None:
+    text = PIPES.replace("INSIDE", inside).replace("OUTSIDE", outside)
+    assert (state("script-splits-processed-differently", text) == P) == found
+
+
+TURNED = """
+import numpy as np, torch
+class Cells(torch.utils.data.Dataset):
+    def __getitem__(self, i):
+        img, mask = load(self.ids[i])
+        k = np.random.randint(4)
+        img, mask = GIVEN
+        return img.transpose(2, 0, 1).copy(), np.ascontiguousarray(mask[None]).astype("float32")
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"), [("np.rot90(img, k), np.rot90(mask, k)", False), ("np.rot90(img, k), mask", True)]
+)
+def test_a_mask_with_an_axis_more_lies_over_its_picture(given: str, found: bool) -> None:
+    assert (state("script-sample-torn-apart", TURNED.replace("GIVEN", given)) == P) == found
