@@ -53,7 +53,7 @@ def unsafe_math_met(view: View, grew: float = 10.0) -> Finding:
 
 
 def _unsafe_math(source: Script) -> Finding | None:
-    scopes: list[ast.AST] = list(source.forwards)
+    scopes: list[ast.AST] = [f for f in source.forwards if not _is_schedule(source, f)]
     scopes += [n for n in source.of(ast.FunctionDef) if "loss" in n.name.lower() or n in makers(source)]
     scopes += [n for n in source.of(ast.Lambda) if _is_criterion(source, n) or _is_layer(source, n)]
     seen = None
@@ -67,6 +67,12 @@ def _unsafe_math(source: Script) -> Finding | None:
                 if not _floored(argument):
                     return at(source, node, f"{last_name(node.func)} has no floor under its argument")
     return ok(source, seen, "logarithms and roots have a floor") if seen is not None else None
+
+
+def _is_schedule(source: Script, function: ast.AST) -> bool:
+    """`class Noam(LearningRateSchedule)`: its `__call__` works on a count of steps."""
+    owner = source.parents.get(function)
+    return isinstance(owner, ast.ClassDef) and any("Schedule" in unparse(b) for b in owner.bases)
 
 
 @probe()

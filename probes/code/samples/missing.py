@@ -6,8 +6,9 @@ import ast
 import re
 
 from ...readers._tree import of, unparse
-from ...readers.script import last_name
+from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe, unframed
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, is_evaluation, ok
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, inputs, targets
@@ -223,8 +224,19 @@ def table_read_unguarded(view: View) -> Finding:
     return first(view, _reads_unguarded, "the scripts read no table")
 
 
+def _of_texts(call: ast.Call) -> bool:
+    """All columns are read as texts: `dtype=str`, `dtype={"user": str, "item": "category"}`."""
+    told = keyword(call, "dtype")
+    kinds = told.values if isinstance(told, ast.Dict) else [told]
+    return all(
+        k is not None and unparse(k).strip("'\"") in ("str", "string", "category", "object") for k in kinds
+    )
+
+
 def _reads_unguarded(source: Script) -> Finding | None:
-    reads = [c for c in source.named(*_TABLES) if "log" not in unparse(c).lower()]
+    own = flow(source).functions
+    reads = [c for c in source.named(*_TABLES) if "log" not in unparse(c).lower() and not _of_texts(c)]
+    reads = [c for c in reads if not (isinstance(c.func, ast.Name) and c.func.id in own)]
     if not reads:
         return None
     if _deals(source):

@@ -52,12 +52,23 @@ def _drawn(source: Script) -> Finding | None:
             inner = source.function_around(call)
             if inner is not None and inner is not function and inner.name in wrapped:
                 continue
-            if _DRAWS.match(unparse(call.func)):
+            if _DRAWS.match(unparse(call.func)) and not _of_framework(source, call):
                 why = (
                     "this number is drawn once, when the function is traced, and is the same for all samples"
                 )
                 return at(source, call, why)
     return ok(source, seen, "traced functions draw with the framework's own operations") if seen else None
+
+
+def _of_framework(source: Script, call: ast.Call) -> bool:
+    """`random` is a framework's own: `from jax import random`, `import jax.random as random`."""
+    name = unparse(call.func).split(".")[0]
+    for taken in source.of(ast.ImportFrom, ast.Import):
+        for one in taken.names:
+            whole = f"{taken.module}.{one.name}" if isinstance(taken, ast.ImportFrom) else one.name
+            if (one.asname or one.name) == name and whole not in ("random", "numpy", "numpy.random"):
+                return True
+    return False
 
 
 def _traced(source: Script) -> Iterator[ast.AST]:

@@ -132,7 +132,7 @@ class Extractor(Values):
             and not named & _WITH_DROPOUT
         ):
             yield Setting("dropout", 0.0, self.file, None, IMPLIED)
-        if not any(n.startswith(("clip_grad", "clip_by")) for n in named):
+        if not any(n.startswith(("clip_grad", "clip_by", "clipgradby")) for n in named):
             yield Setting("max_grad_norm", 0.0, self.file, None, IMPLIED)
         if not any(w in words for w in ("autocast", "half", "bfloat16", "float16", "fp16", "bf16", "amp")):
             yield Setting("precision", "fp32", self.file, None, IMPLIED)
@@ -265,8 +265,9 @@ class Extractor(Values):
             yield from self._keywords(call, "batchnorm")
         elif lower in ("layernorm", "layernormalization"):
             yield from self._keywords(call, "layernorm")
-        elif lower in ("clip_grad_norm_", "clip_grad_norm", "clip_by_global_norm"):
-            found = keyword(call, "max_norm") or keyword(call, "clip_norm") or nth_given(call, 1)
+        elif lower in ("clip_grad_norm_", "clip_grad_norm", "clip_by_global_norm", "clipgradbyglobalnorm"):
+            place = 0 if lower.startswith("clipgrad") else 1  # Paddle's is made without the gradients
+            found = keyword(call, "max_norm") or keyword(call, "clip_norm") or nth_given(call, place)
             yield from self._one(call, "max_grad_norm", found)
         elif lower in ("manual_seed", "set_seed", "seed_everything", "set_random_seed"):
             yield from self._one(call, "seed", first_given(call) or keyword(call, "seed"))

@@ -369,3 +369,104 @@ class Cells(torch.utils.data.Dataset):
 )
 def test_a_mask_with_an_axis_more_lies_over_its_picture(given: str, found: bool) -> None:
     assert (state("script-sample-torn-apart", TURNED.replace("GIVEN", given)) == P) == found
+
+
+TRACED = """
+IMPORTS
+import jax.numpy as jnp
+@jax.jit
+def epoch(params, key, x):
+    order = random.permutation(key, len(x))
+    return params, x[order]
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "found"),
+    [
+        ("import jax\nfrom jax import random", A),
+        ("import jax\nimport jax.random as random", A),
+        ("import jax, random", P),
+        ("import jax\nfrom numpy import random", P),
+    ],
+)
+def test_a_framework_s_own_random_is_drawn_in_the_graph(imports: str, found: str) -> None:
+    text = TRACED.replace("IMPORTS", imports)
+    text = text if "jax import random" in imports or "as random" in imports else text.replace("(key, ", "(")
+    assert (
+        state("script-drawn-at-tracing", text.replace("random.permutation(len", "random.uniform(len"))
+        == found
+    )
+
+
+TAGS = """
+import torch
+from transformers import AutoTokenizer
+tok = AutoTokenizer.from_pretrained(MODEL)
+def features(row):
+    enc = tok(row[WORDS], is_split_into_words=True, truncation=True)
+    enc["labels"] = [-100] + [ids[t] for t in row["tags"]][: len(enc["input_ids"]) - 2] + [-100]
+    return enc
+loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "found"),
+    [
+        ("'bert-base-chinese'", "'tokens'", False),
+        ("'ernie-3.0-base-zh'", "'tokens'", False),
+        ("'bert-base-cased'", "'chars'", False),
+        ("'bert-base-cased'", "'tokens'", True),
+    ],
+)
+def test_characters_are_a_piece_each(model: str, words: str, found: bool) -> None:
+    text = TAGS.replace("MODEL", model).replace("WORDS", words)
+    assert (state("script-method-slipped", text) == P) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("table = pd.read_csv('events.csv')", P),
+        ("table = pd.read_csv('events.csv', dtype=str)", U),
+        ("table = pd.read_csv('events.csv', dtype={'user': str, 'item': 'category'})", U),
+        ("table = pd.read_csv('events.csv', dtype={'user': str, 'age': float})", P),
+        ("def read_csv(name):\n    return np.loadtxt(name)\ntable = read_csv('a.csv')", U),
+    ],
+)
+def test_tables_of_texts_and_readers_of_ones_own(line: str, found: str) -> None:
+    assert (
+        state("script-table-unguarded", f"import numpy as np, pandas as pd, torch\n{line}\nloss.backward()")
+        == found
+    )
+
+
+RATE = """
+import tensorflow as tf
+class Noam(tf.keras.optimizers.schedules.LearningRateSchedule):
+    def __call__(self, step):
+        return tf.math.rsqrt(self.dim) * tf.minimum(tf.math.rsqrt(step), step * 4000 ** -1.5)
+class Spread(tf.keras.layers.Layer):
+    def call(self, x):
+        return LAST
+"""
+
+
+@pytest.mark.parametrize(("last", "found"), [("x * 2.0", False), ("tf.math.rsqrt(x)", True)])
+def test_schedules_count_steps(last: str, found: bool) -> None:
+    assert (state("script-unsafe-math", RATE.replace("LAST", last)) == P) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "norm"),
+    [
+        ("grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0)", 1.0),
+        ("grad_clip=paddle.nn.ClipGradByNorm(2.0)", None),
+        ("", 0),
+    ],
+)
+def test_paddle_clips_in_the_optimizer(tmp_path: Path, given: str, norm: float | None) -> None:
+    made = f"opt = paddle.optimizer.Adam(1e-3, parameters=net.parameters(), {given})"
+    text = f"import paddle\n{made}\nfor x, y in rows:\n    f(net(x), y).backward()\n    opt.step()\n"
+    assert settings(tmp_path, text).get("max_grad_norm") == norm
