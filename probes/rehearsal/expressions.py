@@ -32,6 +32,7 @@ from .values import (
     TooLong,
     Unknown,
     Way,
+    put_behind,
     turned_out,
 )
 
@@ -210,7 +211,7 @@ class Expressions:
             if isinstance(one, ast.FormattedValue):
                 held = self.value(one.value, scope)
                 if isinstance(held, Tensor) and held.rows is not None and not held.scalar:
-                    whole = held.then("text")
+                    whole = put_behind("".join(parts), held.then("text"))
                 figures.append((before or ast.unparse(one.value), held))
                 before = ""
                 known = known and isinstance(held, PLAIN)
@@ -298,7 +299,13 @@ class Expressions:
                 return held
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             small = is_small(type(op), _number(left), _number(right))
-            return self.combined(name, [left, right], function if small else None)
+            made = self.combined(name, [left, right], function if small else None)
+            if isinstance(op, (ast.Add, ast.Div)) and isinstance(made, Tensor):
+                behind = right.folder if isinstance(right, Tensor) else ""
+                if isinstance(left, (str, Unknown)) or hasattr(left, "joined") or behind or _folder(left):
+                    made.folder = behind
+                    put_behind(left, made)
+            return made
         if isinstance(left, RowCount) and isinstance(op, ast.FloorDiv) and type(right) is int:
             return max(left // right, 1) if right > 0 else Unknown("count")
         if isinstance(left, PLAIN) and isinstance(right, PLAIN):
@@ -504,6 +511,10 @@ def _told(value: Any) -> str:
 
 def _number(value: Any) -> Any:
     return value.number if isinstance(value, Tensor) else value
+
+
+def _folder(value: Any) -> str:
+    return value.folder if isinstance(value, Tensor) else ""
 
 
 def is_key(value: Any) -> bool:

@@ -126,6 +126,7 @@ class Tensor:
     length: int = 0
     unfilled: bool = False
     places: DrawnPlaces | None = None
+    folder: str = ""  # of a name that was put behind a path: this path
     how: Way | None = field(default=None, repr=False)
 
     def like(self, **changed: Any) -> Tensor:
@@ -563,6 +564,13 @@ class Ended(Exception):
 
 class TooLong(Exception):
     """More was gone through than is looked at."""
+
+
+def put_behind(before: Any, name: Tensor) -> Tensor:
+    """A row that names a file, behind the path of a folder: `root + "/train/" + name`."""
+    told = before.folder if isinstance(before, Tensor) else file_key(before)
+    name.folder = f"{told}/{name.folder}".strip("/")[:200]
+    return name
 
 
 def file_key(path: Any) -> str:

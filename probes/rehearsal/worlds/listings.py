@@ -31,7 +31,8 @@ def listed(machine: Machine, name: str) -> list[Any]:
 
 def within(machine: Machine, folder: Tensor) -> list[Any]:
     """The files of a folder that was listed itself: some rows for each folder."""
-    held = frame(machine, f"files in {folder.table}")
+    under = f" under {folder.folder}" if folder.folder else ""  # of each part of the data one
+    held = frame(machine, f"files in {folder.table}{under}")
     if folder.rows is None or len(folder.rows) != 1:
         return [Frame(None, 0, held=held.held, vague=True)]
     places = [np.asarray([int(folder.rows[0]) * _IN_FOLDER + i]) for i in range(_IN_FOLDER)]

@@ -23,6 +23,7 @@ from ..values import (
     Tensor,
     Unknown,
     Weight,
+    put_behind,
 )
 from .python import Lazy, counted, holds_loader
 
@@ -261,7 +262,10 @@ def _environ(call: Call) -> Any:
 def _path(call: Call) -> Any:
     found = [g for g in call.given if isinstance(g, Tensor) and g.rows is not None]
     if found:
-        return found[-1].then("path")
+        made = found[-1].then("path")
+        for before in reversed(call.given[: call.given.index(found[-1])] if len(found) == 1 else ()):
+            put_behind(before, made)
+        return made
     parts = [g.name if isinstance(g, Path) else g for g in call.given]
     if parts and all(isinstance(p, str) for p in parts):
         return Path("/".join(parts))

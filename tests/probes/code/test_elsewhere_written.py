@@ -470,3 +470,47 @@ def test_paddle_clips_in_the_optimizer(tmp_path: Path, given: str, norm: float |
     made = f"opt = paddle.optimizer.Adam(1e-3, parameters=net.parameters(), {given})"
     text = f"import paddle\n{made}\nfor x, y in rows:\n    f(net(x), y).backward()\n    opt.step()\n"
     assert settings(tmp_path, text).get("max_grad_norm") == norm
+
+
+CLIPS = """
+import glob, os, torch
+from torch.utils.data import DataLoader, Dataset
+class Clips(Dataset):
+    def __init__(self, root, part, words):
+        self.items = []
+        for k, w in enumerate(words):
+            for f in sorted(LISTED):
+                self.items.append((f, k))
+    def __len__(self):
+        return len(self.items)
+    def __getitem__(self, i):
+        return torch.load(self.items[i][0]), self.items[i][1]
+words = sorted(os.listdir("kws/train"))
+train = DataLoader(Clips("kws", "train", words), 64, shuffle=True)
+dev = DataLoader(Clips("kws", "PART", words), 256)
+net = torch.nn.Linear(40, 12)
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for epoch in range(9):
+    for x, y in train:
+        opt.zero_grad()
+        torch.nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+    with torch.no_grad():
+        hit = sum((net(x).argmax(-1) == y).sum().item() for x, y in dev)
+    print("epoch", epoch, "dev accuracy", hit / len(dev.dataset))
+"""
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        'glob.glob(os.path.join(root, part, w, "*.pt"))',
+        "os.listdir(os.path.join(root, part, w))",
+        'glob.glob(f"{root}/{part}/{w}/*.pt")',
+        'glob.glob(root + "/" + part + "/" + w + "/*.pt")',
+    ],
+)
+@pytest.mark.parametrize(("part", "found"), [("dev", False), ("train", True)])
+def test_folders_of_one_list_of_classes_under_two_parts(listed: str, part: str, found: bool) -> None:
+    text = CLIPS.replace("LISTED", listed).replace("PART", part)
+    assert (state("script-evaluates-training-data", text) == P) == found
