@@ -59,7 +59,22 @@ def _trains(content: FileContent) -> bool:
     """A script of a training framework that takes training steps, or calls what takes them."""
     if content.script and "sklearn" in content.script and ".partial_fit(" in content.script:
         return True
+    if content.script and any(uses.search(content.script) for uses in _UNFRAMED):
+        return True
     return bool(content.script and "framework" in content.facts and _STEPS.search(content.script))
+
+
+# boosted trees, settings and launchers of OpenMMLab, and layers that are written out in NumPy
+_UNFRAMED = (
+    re.compile(r"(?s)^import (?:lightgbm|xgboost)\b.*\b(?:lgb|xgb|lightgbm|xgboost)\.(?:train|cv)\(", re.M),
+    re.compile(r"(?s)\bmmengine\b.*\brunner\.train\(\)"),
+    re.compile(
+        r"(?s)\A(?!.*\b(?:torch|tensorflow|keras|jax|mindspore|paddle)\b)(?=.*^import numpy\b)"
+        r"(?=.*\bfor (?:epoch|ep|e|it|i|_)\b)(?=.*\bepochs?\b)"
+        r".*\bdef (?:backward|backprop\w*|sgd\w*|step|train_?\w*)\(",
+        re.M,
+    ),
+)
 
 
 def open_run(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from traindoctor.probes.files import walk
+from traindoctor.probes.assembly.assemble import open_run
+from traindoctor.probes.files import RunUnreadable, walk
 from traindoctor.probes.readers import script
 from traindoctor.probes.registry import View, read
 from traindoctor.probes.run import Configured, Run, RunInfo
@@ -514,3 +515,25 @@ for epoch in range(9):
 def test_folders_of_one_list_of_classes_under_two_parts(listed: str, part: str, found: bool) -> None:
     text = CLIPS.replace("LISTED", listed).replace("PART", part)
     assert (state("script-evaluates-training-data", text) == P) == found
+
+
+NUMPY = """
+import numpy as np
+def backward(net, g): ...
+for epoch in range(epochs):
+    for i in range(0, n, 32):
+        backward(net, loss_of(net, x[i : i + 32]))
+"""
+TREES = "import lightgbm as lgb\nmodel = lgb.train(params, rows, 500)\n"
+LAUNCHER = "from mmengine.runner import Runner\nrunner = Runner.from_cfg(cfg)\nrunner.train()\n"
+SHOWN = "import numpy as np\nfor epoch in range(epochs):\n    print(np.load(f'{epoch}.npy').mean())\n"
+
+
+@pytest.mark.parametrize(("text", "opens"), [(NUMPY, True), (TREES, True), (LAUNCHER, True), (SHOWN, False)])
+def test_programs_without_a_framework_of_their_own_are_opened(tmp_path: Path, text: str, opens: bool) -> None:
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    if opens:
+        assert open_run(tmp_path).scripts
+    else:
+        with pytest.raises(RunUnreadable):
+            open_run(tmp_path)
