@@ -26,7 +26,7 @@ MIXED = PLAIN + ((2, 3, 4), (3, 2, 4), (2, 4, 3), (3, 4, 2), (2, 3, 5), (3, 2, 5
 _ODD = (RecursionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
 MAX_UNITS = 60  # units that are held against each other one by one
 NO_END = MAX_STEPS + 1  # events that no run has
-MAX_MIXED = 200_000  # steps of all runs so far, from which on no mixed shapes are guessed
+MAX_MIXED = 110_000  # steps of all runs so far, from which on no mixed shapes are guessed
 ASKED, ASKED_UNSURE = 2, 8  # further runs that must agree; and where an unknown value decides something
 MARGIN = 20  # events by which runs under another guess may part later
 
@@ -125,7 +125,7 @@ def _compared(
             return None, True
         spent += first.steps + second.steps
         if parted:
-            most = 2 * len(second.events) + MARGIN
+            most = len(second.events) + MARGIN
         if first.partial or second.partial:
             return None, True
         verdict = _verdict(first, second)
