@@ -26,10 +26,11 @@ def modules() -> list[Path]:
 
 
 @cache
-def nodes(path: Path) -> tuple[ast.Import | ast.ImportFrom | ast.Call, ...]:
-    """The imports and the calls of a module."""
-    kinds = (ast.Import, ast.ImportFrom, ast.Call)
-    return tuple(n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, kinds))
+def parts(path: Path) -> tuple[tuple[ast.Import | ast.ImportFrom, ...], frozenset[str]]:
+    """The imports of a module and what it calls."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    called = frozenset(dotted(n.func) for n in nodes if isinstance(n, ast.Call))
+    return tuple(n for n in nodes if isinstance(n, (ast.Import, ast.ImportFrom))), called
 
 
 def dotted(func: ast.expr) -> str:
@@ -43,15 +44,15 @@ def imports(path: Path) -> set[str]:
     """The modules of this package that a file imports, dotted, without the package's own name."""
     here = path.relative_to(PACKAGE).with_suffix("").parts
     found = set()
-    for node in nodes(path):
+    for node in parts(path)[0]:
         if isinstance(node, ast.Import):
             found |= {
                 a.name.removeprefix("traindoctor.") for a in node.names if a.name.startswith("traindoctor")
             }
-        elif isinstance(node, ast.ImportFrom) and node.level:
+        elif node.level:
             base = list(here[: len(here) - node.level]) + (node.module.split(".") if node.module else [])
             found |= {".".join(base)} if node.module else {".".join([*base, a.name]) for a in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("traindoctor."):
+        elif (node.module or "").startswith("traindoctor."):
             found.add((node.module or "").removeprefix("traindoctor."))
     return {f for f in found if f and f != "__version__"}
 
@@ -92,10 +93,10 @@ def test_no_training_framework_is_imported() -> None:
     banned = {"torch", "tensorflow", "keras", "mindspore", "jax", "paddle", "transformers"}
     named: set[str] = set()
     for path in modules():
-        for node in nodes(path):
+        for node in parts(path)[0]:
             if isinstance(node, ast.Import):
                 named |= {a.name.split(".")[0] for a in node.names}
-            elif isinstance(node, ast.ImportFrom) and not node.level:
+            elif not node.level:
                 named.add((node.module or "").split(".")[0])
 
     assert named & banned == set()
@@ -104,6 +105,4 @@ def test_no_training_framework_is_imported() -> None:
 def test_nothing_is_unpickled_or_executed() -> None:
     """No module calls pickle.load, eval, exec or yaml's unsafe loaders on what strangers left."""
     for path in modules():
-        for node in nodes(path):
-            if isinstance(node, ast.Call):
-                assert dotted(node.func) not in NEVER, path
+        assert not parts(path)[1] & NEVER, path
