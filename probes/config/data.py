@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from itertools import takewhile
 
@@ -9,8 +10,10 @@ from ...engine.model import Place, State
 from .. import settings as names
 from ..curves import situation
 from ..readers.notebook import file_of
+from ..readers.script import last_name
 from ..registry import Finding, View, absent, present, probe, unknown
 from ..run import Configured, Run, Setting
+from ..scripts.flow import flow
 from .contradictions import left_as_they_are
 from .values import carried, not_recorded, number_of, says, value_of
 
@@ -44,6 +47,21 @@ def shuffled_by(run: Run, setting: Configured) -> str:
     return ""
 
 
+def _gives_its_order(run: Run, setting: Configured) -> bool:
+    """The loader of that line takes an iterable data set, which no loader shuffles."""
+    from ..code.shared.checks import scripts
+
+    for source in scripts(run):
+        for call in source.named("DataLoader"):
+            if source.place(call).line != setting.line or not call.args:
+                continue
+            made = [call.args[0], *flow(source).values(call.args[0], 3)]
+            owners = [source.classes.get(last_name(m.func)) for m in made if isinstance(m, ast.Call)]
+            if any(last_name(b) == "IterableDataset" for o in owners if o is not None for b in o.bases):
+                return True
+    return False
+
+
 @probe("config:shuffle")
 def shuffle_off(view: View) -> Finding:
     """Training data are read in a fixed order.
@@ -56,6 +74,8 @@ def shuffle_off(view: View) -> Finding:
     if setting.value is False and setting.file in view.run.scripts:
         from ..code.samples.feeding import loader_keeps_order
 
+        if _gives_its_order(view.run, setting):
+            return unknown(f"{says(setting)}: the data set gives its samples in an order of its own")
         told = loader_keeps_order(view)
         if told.state is State.PRESENT:
             return unknown(f"{says(setting)}: {told.why}, which is judged by itself", **carried(setting))

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from ...engine.model import Place
+from ..readers._tree import unparse
 from ..readers.script import DEFAULT
 from ..registry import Finding, View, absent, any_of, present, probe, unknown
 from ..run import Configured, Run
@@ -251,9 +252,29 @@ def fixed_loss_scale_large(view: View, limit: float, logged: float) -> Finding:
     value = number_of(run, "loss_scale")
     if value is None:
         return absent(f"the loss scale is not fixed ({says(scale)})", **carried(scale))
+    if value >= limit and _is_moved(run, scale):
+        return absent(f"a scaler begins with {says(scale)} and moves it", **carried(scale))
     if value >= limit:
         return present(f"the fixed loss scale is {value:g}", **carried(scale, threshold=limit))
     return absent(f"the fixed loss scale is {value:g}, below {limit:g}", **carried(scale, threshold=limit))
+
+
+_FIRST_SCALES = re.compile(r"^init(?:ial)?_(?:loss_)?scal(?:e|ing)$|^init_loss_scaling$")
+
+
+def _is_moved(run: Run, setting: Configured) -> bool:
+    """`GradScaler(init_scale=args.loss_scale)`: a scaler that moves its scale begins with it."""
+    from ..code.shared.checks import scripts
+
+    name = setting.raw.rpartition(".")[2].lstrip("-")
+    return any(
+        k.arg is not None
+        and _FIRST_SCALES.match(k.arg)
+        and re.search(rf"\b{re.escape(name)}\b", unparse(k.value))
+        for source in scripts(run)
+        for call in source.calls
+        for k in call.keywords
+    )
 
 
 @probe("config:loss_scale_window")

@@ -176,6 +176,7 @@ class Meaning:
     _of_leaf: dict[int, Any] = field(default_factory=dict, repr=False)  # step -> key
     _known: dict[int, int] = field(default_factory=dict, repr=False)  # value -> step
     _usual: dict[Any, float] = field(default_factory=dict, repr=False)
+    _hid: set[int] = field(default_factory=set, repr=False)  # values that were gone through to hide them
     _spent: int = field(default=0, repr=False)
     _deep: int = field(default=0, repr=False)
     _last: int = field(default=0, repr=False)
@@ -280,7 +281,7 @@ class Meaning:
         return place
 
     def _hide(self, value: Tensor) -> None:
-        for inner in parts_of(value):
+        for inner in parts_of(value, self._hid):
             self.hidden.add(key_of(inner))
 
     def _done(self, how: Way) -> int | None:
@@ -398,11 +399,15 @@ def _of_parts(how: Way) -> Tensor | None:
     return Tensor(how=Way(of.name, tuple(parts), of.named))
 
 
-def parts_of(value: Any, depth: int = 60) -> Iterator[Tensor]:
-    """All tensors that one was made of, each once; not what is behind a network's answer."""
-    seen: set[int] = set()
+def parts_of(value: Any, met: set[int] | None = None) -> Iterator[Tensor]:
+    """All tensors that one was made of, each once; not what is behind a network's answer.
+
+    `met`: what was gone through before, which is not gone through again.
+    """
+    seen = set() if met is None else met
+    most = len(seen) + _MOST
     waiting: list[Any] = [value]
-    while waiting and len(seen) < _MOST:
+    while waiting and len(seen) < most:
         one = waiting.pop()
         if isinstance(one, (list, tuple)):
             waiting += one

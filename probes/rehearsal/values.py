@@ -195,6 +195,11 @@ class Weight(Tensor):
     escaped: bool = False  # handed to something that is not known
     buffer: bool = False
 
+    def like(self, **changed: Any) -> Tensor:
+        """A tensor made of it; a gradient through that reaches the weight."""
+        mine = frozenset((self.serial,)) if self.trains and not self.buffer else frozenset[int]()
+        return super().like(**{"deps": mine, **changed})
+
 
 @dataclass(eq=False)
 class Routine:

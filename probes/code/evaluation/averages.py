@@ -74,10 +74,23 @@ def _weighed_alike(source: Script) -> Finding | None:
             continue
         seen = seen or node
         if unit == count == _BATCHES and _evaluates(function) and not _whole_batches(source, loops):
+            if _counts_events(source, loops, node):
+                continue
             return at(
                 source, node, "a mean of means: a last batch of few samples counts as much as a full one"
             )
     return ok(source, seen, "batches count by their samples") if seen is not None else None
+
+
+def _counts_events(source: Script, loops: list[ast.For], ratio: ast.AST) -> bool:
+    """`hits += 1` under a condition, over `users += 1` of each round: a share of rounds, no mean of means."""
+    above = getattr(ratio, "left", None) or getattr(ratio, "target", None)
+    names = {unparse(n) for n in of(above, ast.Name, ast.Attribute)} if above is not None else set()
+    added = [n for loop in loops for n in of(loop, ast.AugAssign) if unparse(n.target) in names]
+    return bool(added) and all(
+        isinstance(n.value, ast.Constant) and any(isinstance(p, ast.If) for p in source.above(n))
+        for n in added
+    )
 
 
 def _evaluates(function: Function) -> bool:

@@ -360,7 +360,10 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue  # the same answers take part uncut: a step of theirs is what the next one sets out from
         if isinstance(inside, ast.Call) and _weighs(source, node) and _answers_count(mine, inside, uncut):
             continue  # weights of the terms that the same answers make
-        if isinstance(inside, ast.Call) and _runs_elsewhere(mine, inside, uncut):
+        if _is_asked_untaped(mine, node) or _is_of_world(mine, inside):
+            continue  # what is asked under no_grad, or what a world answered: no gradient would pass there
+        answer = _whole(inside)
+        if isinstance(answer, ast.Call) and _runs_elsewhere(mine, answer, uncut):
             continue  # one of two views is what the other is drawn to
         if is_worth_of_actions(source, node, inside):
             continue
@@ -476,6 +479,31 @@ def _own_gradient(owner: ast.ClassDef | None) -> bool:
         and any(last_name(c.func) == "ones" for c in of(n.value, ast.Call))
         for n in of(owner, ast.Assign)
     )
+
+
+def _is_asked_untaped(mine: Flow, node: ast.AST) -> bool:
+    """`with torch.no_grad(): act = policy(torch.from_numpy(obs))`: it goes into a model without gradients."""
+    above = list(mine.source.above(node))
+    asked = any(isinstance(p, ast.Call) and runs_model(mine, p) for p in above)
+    return asked and any(isinstance(p, ast.With) and untaped_block(p) for p in above)
+
+
+def _is_of_world(mine: Flow, inside: ast.expr) -> bool:
+    """`obs, reward, done = env.step(act)`: what a simulator answers is no function of weights."""
+    given = mine.all_given(inside) if isinstance(inside, (ast.Name, ast.Attribute)) else []
+    asked = [g.value.func for g in given if isinstance(g.value, ast.Call)]
+    return (
+        bool(given)
+        and len(asked) == len(given)
+        and all(isinstance(f, ast.Attribute) and f.attr in ("reset", "step") for f in asked)
+    )
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    """What a part is taken of: `policy(obs).mean[0]` of the answer to `policy(obs)`."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node
 
 
 def _runs_elsewhere(mine: Flow, call: ast.Call, uncut: list[ast.expr]) -> bool:

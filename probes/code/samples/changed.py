@@ -12,6 +12,7 @@ from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.nodes import assigned
 from ..shared.one_side import done_to_held_out
+from ..shared.row_sets import NO_DATA, READS
 from ..shared.sides import either
 from ..trainers.fastai_learner import crops_next_to_nothing
 from .classes_dropped import classes_dropped, is_mark
@@ -166,11 +167,29 @@ def _no_normalisation(source: Script) -> Finding | None:
     scaled = any(w in text for w in words) or _as_picture(text) or _shifted_and_divided(source)
     if scaled:
         return ok(source, None, "the script scales its inputs")
-    if imports_locals(source):
+    if imports_locals(source) or _OTHER_INPUTS.search(source.code) or _draws_unit_scale(source):
         return None
     return at(
         source, source.train_loop or source.backwards[0], "nothing in the script scales the inputs before"
     )
+
+
+# Tokens of a network whose embedding stands in a library; what a world is asked for
+_OTHER_INPUTS = re.compile(
+    r"\binput_ids\b|\bAutoModel(?:For\w+)?\b|\bAutoTokenizer\b|\benvs?\.(?:step|reset)\(|\bnext_(?:obs|states?)\b"
+)
+_UNIT = frozenset(("randn", "randn_like", "rand", "rand_like", "standard_normal", "random"))
+_OTHER_DRAWS = re.compile(
+    r"^(?:uniform|normal|arange|linspace|gamma|exponential|poisson|lognormal|choice|integers)_?$"
+)
+
+
+def _draws_unit_scale(source: Script) -> bool:
+    """Nothing is read: samples are drawn as `randn` and `rand` give them, of the size that networks like."""
+    names = {last_name(c.func) for c in source.calls if not source.function_name(c).startswith("init")}
+    if not names & _UNIT or any(_OTHER_DRAWS.match(n) for n in names):
+        return False
+    return not any(READS.search(n) and not NO_DATA.search(n) for n in names)
 
 
 def _as_picture(text: str) -> bool:
@@ -183,11 +202,18 @@ def _shifted_and_divided(source: Script) -> bool:
     return any(
         isinstance(n.op, ast.Div)
         and (
-            (isinstance(n.left, ast.BinOp) and isinstance(n.left.op, ast.Sub))
+            _is_difference(n.left)
             or (isinstance(n.right, ast.Constant) and n.right.value in (127.5, 127, 128, 256))
         )
         for n in source.of(ast.BinOp)
     )
+
+
+def _is_difference(node: ast.expr) -> bool:
+    """`x - low`, also `2 * (x - low)`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _is_difference(node.left) or _is_difference(node.right)
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
 
 
 def _unused_spread(source: Script) -> ast.Assign | None:

@@ -55,12 +55,23 @@ def _unseeded(source: Script) -> Finding | None:
         return ok(source, steady[0], "the random numbers are seeded")
     if timed:
         return at(source, timed[0], "the seed is another one in each run")
+    listed = [n for n in source.of(ast.Attribute) if n.attr in _SETTERS and _is_listed(source, n)]
+    if listed:
+        return ok(source, listed[0], "the random numbers are seeded")
     start = next((c for c in source.calls if last_name(c.func) in {m.name for m in source.models}), None)
     place = start or (optimizers[0] if optimizers else None)
     if place is None:
         return None
     only = " (what is seeded is another library)" if seeds else ""
     return at(source, place, f"the weights are drawn, and nothing seeds the framework's random numbers{only}")
+
+
+_SETTERS = ("manual_seed", "manual_seed_all", "set_random_seed", "set_seed")
+
+
+def _is_listed(source: Script, setter: ast.AST) -> bool:
+    """`for seed in (random.seed, torch.manual_seed): seed(0)`: what seeds is gone over, and called there."""
+    return isinstance(source.parents.get(setter), (ast.Tuple, ast.List, ast.Set))
 
 
 def _words_given(source: Script) -> set[str]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import SCHEDULERS, argument, keyword, last_name
 from ...registry import Finding
 from ...scripts.flow import Flow, flow, returns
@@ -419,6 +419,8 @@ def _held_above(source: Script) -> Iterator[ast.AST]:
         target = node.targets[0]
         if not isinstance(target, ast.Name) or not _WARMUP.match(target.id):
             continue
+        if target.id in names_in(node.value):
+            continue  # `warmup = warmup * 3` where it is over: the place of the next change
         found = product(mine, node.value)
         scope = source.function_around(node) or source.tree
         if found is None or not any(isinstance(n, ast.BinOp) for n in of(node.value, ast.expr)):

@@ -166,13 +166,20 @@ def gets_false(call: ast.Call) -> bool:
 
 
 def is_constant(node: ast.expr) -> bool:
-    """Say whether an expression holds no variable (or only a size)."""
+    """Say whether an expression holds no variable (or only a size): `torch.tensor(2 * math.pi)`."""
     text = unparse(node)
+    made = all(last_name(n.func) in _NUMBERS for n in of(node, ast.Call))
     return (
         isinstance(node, ast.Constant)
-        or not any(isinstance(n, ast.Name) for n in walk(node))
+        or not any(isinstance(n, ast.Name) and not (made and n.id in _LIBRARIES) for n in walk(node))
         or "size" in text
     )
+
+
+_LIBRARIES = frozenset(("math", "torch", "np", "numpy", "jnp", "tf", "mindspore", "ms", "paddle"))
+_NUMBERS = frozenset(
+    ("tensor", "as_tensor", "to_tensor", "Tensor", "array", "asarray", "constant", "float32")
+)
 
 
 def on_other_sides(source: Script, one: ast.AST, other: ast.AST) -> bool:

@@ -56,6 +56,7 @@ NO_DATA = re.compile(
 )
 
 
+NO_ROWS = ("shape", "size", "dtype", "dtypes", "columns", "column_names", "features", "schema")  # of a table
 COLUMNS = re.compile(
     r"(?i)(?:^|_)(?:cols?|columns?|features?|feats?|target|label|numeric\w*|categor\w*)(?:_|$)"
 )

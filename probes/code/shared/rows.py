@@ -26,6 +26,7 @@ from .row_sets import (
     LESS,
     MOST,
     NO_DATA,
+    NO_ROWS,
     ORDER,
     READS,
     ROWS,
@@ -120,7 +121,7 @@ class Reader:
                     if node.value.id in ("self", "np", "torch")
                     else self._name(node.value, env, depth - 1)
                 )
-                return inner if node.attr not in ("shape", "columns", "dtype", "size", "dtypes") else None
+                return inner if node.attr not in NO_ROWS else None
             return None
         if len(given) > 1 or self._made_in_another_loop(given[0], node):
             return None
@@ -405,9 +406,9 @@ class Reader:
             inner = self.rows_in(about, env, depth - 1) if about is not None else None
             return None if inner is None or about is None else groups(inner, unparse(about))
         functions = flow(self.source).called(call)
-        given_rows = [
-            self.rows_in(a, env, depth - 1) for a in (*call.args, *(k.value for k in call.keywords))
-        ]
+        given_rows = [self.rows_in(a, env, depth - 1) for a in call.args]
+        for k in call.keywords:  # `remove_columns=names` has none
+            given_rows.append(None if "col" in (k.arg or "") else self.rows_in(k.value, env, depth - 1))
         if cut_somewhere(self, call, env, depth):
             return None
         for function in functions[:1]:

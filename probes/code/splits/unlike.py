@@ -99,13 +99,26 @@ def _shift(pair: tuple[_Form, _Form]) -> tuple[int, int] | None:
     return label.added - answer.added, label.start - answer.start
 
 
+_MARKS = re.compile(r"(?i)(?:^|_)(?:pad(?:ding)?|bos|eos|sos|unk|sep|ignored?)(?:_|$)")
+
+
+def _is_mark(node: ast.expr) -> bool:
+    """`tgt == PAD`, `ids == tokenizer.pad_token_id`: a value that marks places, and no prediction."""
+    name = last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+    return _MARKS.search(name) is not None
+
+
 def _comparisons(source: Script) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
     for node in source.of(ast.Compare, ast.BinOp):
+        if isinstance(node, ast.Compare) and any(map(_is_mark, (node.left, *node.comparators))):
+            continue
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
             yield node, node.left, node.comparators[0]
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
             yield node, node.left, node.right
     for call in source.named("eq", "equal"):
+        if any(map(_is_mark, call.args)):
+            continue
         if isinstance(call.func, ast.Attribute) and len(call.args) == 1:
             yield call, call.func.value, call.args[0]
         elif len(call.args) == 2:

@@ -22,6 +22,8 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
     first = index[0] if isinstance(index, tuple) and index else index
     made = held.then("part", number=None, form=of_part(held, index))
     made.mark, made.how = marks.part(machine, held, index), Way("part", (held, index))
+    if not machine.graph:
+        made.deps = frozenset()
     if isinstance(first, str):
         made.held = frozenset((*held.held, first)) if not held.asked else held.held
         return _of_side(machine, made, first)
