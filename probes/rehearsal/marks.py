@@ -284,4 +284,6 @@ def numbered(parts: list[Tensor]) -> list[Tensor]:
     """Parts that are told apart by their places."""
     for place, one in enumerate(parts):
         one.mark = mixed(one.mark, str(place), str(len(parts)))
+        if one.how is not None:
+            one.how = Way(one.how.name, one.how.held, {**one.how.named, "place": place})
     return parts

@@ -57,6 +57,7 @@ NO_DATA = re.compile(
 
 
 NO_ROWS = ("shape", "size", "dtype", "dtypes", "columns", "column_names", "features", "schema")  # of a table
+OF_ROWS = re.compile(r"(?i)(?:^|_)(?:rows|samples|records|examples|pairs|part|subset|entries|lines)$")
 COLUMNS = re.compile(
     r"(?i)(?:^|_)(?:cols?|columns?|features?|feats?|target|label|numeric\w*|categor\w*)(?:_|$)"
 )

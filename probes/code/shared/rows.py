@@ -27,6 +27,7 @@ from .row_sets import (
     MOST,
     NO_DATA,
     NO_ROWS,
+    OF_ROWS,
     ORDER,
     READS,
     ROWS,
@@ -594,4 +595,5 @@ def _part_unknown(call: ast.Call, given: list[Rows | None]) -> bool:
     """`ReviewSet(valid, vocab)`: the part is not known, and its rows are not the vocabulary's."""
     handed = [*call.args, *(k.value for k in call.keywords)]
     plain = [(a, g) for a, g in zip(handed, given, strict=True) if isinstance(a, (ast.Name, ast.Attribute))]
-    return any(g is None and side(last_name(a)) is not None for a, g in plain)
+    told = [last_name(a) for a, g in plain if g is None]
+    return any(side(name) is not None or OF_ROWS.search(name) for name in told)

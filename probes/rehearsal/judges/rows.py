@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...readers._tree import of
+from ...readers.script import last_name
 from ..journal import Asked, Backward, Stepped, Told
 from ..machine import Machine
 from ..statements import EPOCHS, ROUNDS
@@ -172,6 +175,8 @@ def mostly_unread(machine: Machine) -> Iterator[Verdict]:
     asks = [machine.asks[n] for n in sorted(taught(machine)) if n in machine.asks]
     if any(machine.lengths.get(loop, 0) > ROUNDS for a in asks for loop, _ in a.loops):
         return
+    if any(_draws_on(loop) for a in asks for loop, _ in a.loops):
+        return
     epochs: dict[int, list[Asked]] = {}
     for one in asks:
         epochs.setdefault(one.loops[0][1] if one.loops else 0, []).append(one)
@@ -188,6 +193,15 @@ def mostly_unread(machine: Machine) -> Iterator[Verdict]:
             told = f"{len(rows)} of {free} samples that are made to learn from are learnt from"
             yield Verdict("mostly-unread", asks[0].node, told)
             return
+
+
+def _draws_on(loop: ast.AST) -> bool:
+    """`batch = next(batches)` of what goes on from round to round: a round is no epoch.
+
+    `next(iter(loader))` begins anew each time.
+    """
+    asked = [c for c in of(loop, ast.Call) if last_name(c.func) == "next" and c.args]
+    return any(not (isinstance(c.args[0], ast.Call) and last_name(c.args[0].func) == "iter") for c in asked)
 
 
 def held_out_by_label(machine: Machine) -> Iterator[Verdict]:

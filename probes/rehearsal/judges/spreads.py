@@ -15,7 +15,7 @@ from typing import Any
 
 from ..journal import Backward
 from ..machine import Machine
-from ..meaning import Leaf, Meaning, all_parts
+from ..meaning import Leaf, Meaning, all_parts, parts_of
 from ..values import Tensor
 from .verdict import Verdict
 
@@ -85,6 +85,10 @@ def _fits(weight: float, along: list[float], form: Callable[[float], float]) -> 
     return all(abs(a - t) < _NEAR * scale for a, t in zip(along, told, strict=True))
 
 
+# What holds terms above a least value: `torch.clamp(divergence, min=free_bits)` is level where it is small
+_ENDS = ("clamp", "clip", "clamp_min", "clip_by_value", "max", "maximum", "relu", "softplus", "where")
+
+
 def spread_and_divergence(machine: Machine) -> Iterator[Verdict]:
     """The divergence is that of another spread than the codes are drawn with, or is no divergence."""
     for event in {e.node: e for e in machine.journal.of(Backward)}.values():
@@ -116,7 +120,7 @@ def spread_and_divergence(machine: Machine) -> Iterator[Verdict]:
         elif form:
             why = "the codes are drawn with another spread than the divergence takes for theirs"
             yield Verdict("spread-otherwise", event.node, why)
-        else:
+        elif not any(p.how is not None and p.how.name.rstrip("_") in _ENDS for p in parts_of(event.loss)):
             why = "the divergence is not least where the codes have mean nought and spread one"
             yield Verdict("divergence-turned", event.node, why)
         return

@@ -339,6 +339,178 @@ def test_tokens_states_and_drawn_points_need_no_scaling(read: str) -> None:
     assert state("script-no-normalisation", text) != "present"
 
 
+PREFERS = """import copy
+import torch
+import torch.nn.functional as F
+
+policy = make_policy()
+reference = copy.deepcopy(policy).eval()
+for p in reference.parameters():
+    p.requires_grad = False
+
+
+def logps(model, ids, mask):
+    scores = model(input_ids=ids).logits[:, :-1].log_softmax(-1)
+    said = torch.gather(scores, 2, ids[:, 1:].unsqueeze(-1)).squeeze(-1)
+    return (said * mask[:, 1:]).sum(-1)
+
+
+optimizer = torch.optim.AdamW(policy.parameters(), lr=5e-7)
+for ids, mask in loader:
+    with torch.no_grad():
+        known = logps(reference, ids, mask)
+    chosen, rejected = logps(policy, ids, mask).chunk(2)
+    chosen_before, rejected_before = known.chunk(2)
+    margin = MARGIN
+    loss = -F.logsigmoid(0.1 * margin).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_two_halves_of_one_answer_are_two_values() -> None:
+    """`chosen, rejected = logps.chunk(2)`: no difference of one value."""
+    right = "(chosen - chosen_before) - (rejected - rejected_before)"
+    assert state("script-loss-wrong", PREFERS.replace("MARGIN", right)) != "present"
+    twice = "(chosen - chosen) - (rejected - rejected_before)"
+    assert state("script-loss-wrong", PREFERS.replace("MARGIN", twice)) == "present"
+
+
+CODES = """import torch
+from torch import nn
+import torch.nn.functional as F
+
+
+class Coder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(784, 100)
+        self.mean, self.spread = nn.Linear(100, 8), nn.Linear(100, 8)
+        self.back = nn.Linear(8, 784)
+
+    def forward(self, x):
+        h = torch.relu(self.body(x))
+        mu, logvar = self.mean(h), self.spread(h)
+        z = mu + torch.exp(0.5 * logvar) * torch.randn_like(mu)
+        return torch.sigmoid(self.back(z)), mu, logvar
+
+
+def loss_of(out, x, mu, logvar):
+    each = (SIGN0.5 * (1 + logvar - mu.pow(2) - logvar.exp())).mean(0)
+    return F.binary_cross_entropy(out, x, reduction="sum") / len(x) + HELD
+
+
+model = Coder()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for x in loader:
+    out, mu, logvar = model(x)
+    loss = loss_of(out, x, mu, logvar)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_free_bits_hold_a_divergence_up() -> None:
+    """`clamp(divergence, min=bits)` is level where the divergence is small, and meant to be."""
+    text = CODES.replace("HELD", "torch.clamp(each, min=0.05).sum()")
+    assert state("script-loss-wrong", text.replace("SIGN", "-")) != "present"
+    text = CODES.replace("HELD", "each.sum()")
+    assert state("script-loss-wrong", text.replace("SIGN", "-")) != "present"
+    assert state("script-loss-wrong", text.replace("SIGN", "")) == "present"
+
+
+DRAWS = """import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Shapes(Dataset):
+    def __init__(self, n=4000):
+        rng, made = np.random.default_rng(0), []
+        for _ in range(n):
+            made.append(rng.random((8, 8)))
+        self.x = np.stack(made)
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return torch.from_numpy(self.x[i]).float().flatten()
+
+
+def cycle(loader):
+    while True:
+        for batch in loader:
+            yield batch
+
+
+batches = cycle(DataLoader(Shapes(), batch_size=32, shuffle=True))
+model = nn.Linear(64, 64)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+step = 0
+while step < 1000:
+    x = next(batches)
+    loss = ((model(x) - x) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    step += 1
+"""
+
+
+def test_batches_that_go_on_are_no_epochs() -> None:
+    """`next(batches)` of a generator without an end: each round has the next batch."""
+    assert state("script-training-data-cut", DRAWS) != "present"
+
+
+BY_DAY = """import csv
+from collections import defaultdict
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Clicks(Dataset):
+    def __init__(self, rows, items):
+        self.rows, self.items = rows, items
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        user, item = self.rows[i]
+        return user, self.items[item]
+
+
+items = torch.tensor([[float(v) for v in r[1:]] for r in csv.reader(open("items.csv"))])
+days = defaultdict(list)
+for r in csv.DictReader(open("clicks.csv")):
+    days[int(r["day"])].append((int(r["user"]), int(r["item"])))
+order = sorted(days)
+make = lambda rows: Clicks(rows, items)
+train_set = make([c for d in order[:-1] for c in days[d]])
+valid_set = make(days[order[-1]])
+model = nn.Linear(8, 1)
+optimizer = torch.optim.Adam(model.parameters())
+for user, x in DataLoader(train_set, batch_size=64, shuffle=True):
+    loss = model(x).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+model.eval()
+with torch.no_grad():
+    print(sum(model(x).sum() for user, x in DataLoader(valid_set, batch_size=64)))
+"""
+
+
+def test_a_table_beside_the_rows_is_not_the_rows() -> None:
+    """A data set of rows that are not known, and of the table that they point to."""
+    assert state("script-training-sees-evaluation", BY_DAY) != "present"
+
+
 def present(folder: Path, text: str) -> set[str]:
     """The symptoms that are present in a run of this script, with the settings that it gives."""
     (folder / "train.py").write_text(text, encoding="utf-8")
@@ -405,3 +577,13 @@ def test_no_loader_shuffles_an_iterable_set(tmp_path: Path) -> None:
     places += "    def __len__(self):\n        return len(rows)"
     fixed = SHARDS.replace("BASE", "Dataset").replace("BODY", places)
     assert present(tmp_path, fixed) & {"shuffle-off", "script-loader-keeps-order"}
+
+
+def test_logs_of_clicks_are_learned_in_large_batches(tmp_path: Path) -> None:
+    """Tens of thousands of rows a step, of a log that has as many as that in a second."""
+    text = "# CTR = 1\nimport torch\nglobal_batch_size = 16384\nmodel = torch.nn.Linear(4, 1)\n"
+    text += "optimizer = torch.optim.Adam(model.parameters())\nfor x, y in loader:\n"
+    text += "    loss = ((model(x) - y) ** 2).mean()\n    optimizer.zero_grad()\n"
+    text += "    loss.backward()\n    optimizer.step()\n"
+    assert "batch-size-huge" not in present(tmp_path, text.replace("CTR", "rows = 'criteo'"))
+    assert "batch-size-huge" in present(tmp_path, text.replace("CTR", "rows"))
