@@ -84,6 +84,8 @@ def _compare(run: Evaluator, train: Term, held: Term, label: bool, depth: int) -
         for name in sorted(set(train.value.attrs) & set(held.value.attrs)):
             told = label or _LABEL.search(name) is not None
             parts = (train.value.attrs[name], held.value.attrs[name])
+            if all(map(_tells_rows, parts)):
+                continue
             if (one := _compare(run, *parts, told, depth - 1)) is not None:
                 return one
         return None
@@ -97,6 +99,18 @@ def _compare(run: Evaluator, train: Term, held: Term, label: bool, depth: int) -
         place = Step("lookup", "enumerate", source.node)
         ends = _tables(source.args[0], other.args[0], place, label)
     return ends or _steps(run, mine, theirs, label)
+
+
+_WHOLE = ("call:int", "call:round", "call:floor", "call:ceil", "call:min", "call:max")
+
+
+def _tells_rows(term: Term) -> bool:
+    """A number made of lengths and other whole numbers: where a part begins, or how many samples it has."""
+    if term.head in _WHOLE:
+        return all(a.plain or _tells_rows(a) for a in term.args)
+    if term.head.startswith("op:"):
+        return all(map(_tells_rows, term.args))
+    return (term.head == "const" and type(term.value) is int) or (term.plain and term.head != "const")
 
 
 def _tuples(run: Evaluator, train: Term, held: Term, label: bool, depth: int) -> Apart | None:

@@ -30,6 +30,7 @@ from .stand_in import (
     entry_of,
     group_of,
     of_several,
+    parted_at,
     reaches,
     seed_of,
     small,
@@ -343,8 +344,8 @@ class RowReader(RowParts):
         if name == "Subset" and len(args) == 2:
             held, index = self.held(args[0], depth), self.held(args[1], depth)
             return self.chosen(held, index) if held is not None and index is not None else None
-        if name in ("train_test_split", "random_split"):
-            return None
+        if name in ("train_test_split", "random_split") or parted_at(t):
+            return None  # several parts, of which each is asked for by its place
         if name == "select" and len(args) == 2:
             held, index = self.held(args[0], depth), self.held(args[1], depth)
             return self.chosen(held, index) if held is not None and index is not None else None

@@ -88,9 +88,24 @@ def sample(run: Evaluator, held: Term, depth: int = 10) -> Term:
         return _of_call(run, held, depth)
     if held.head == "item" and held.args[0].head == "call:random_split" and held.args[0].args:
         return sample(run, held.args[0].args[0], depth - 1)  # a part of a data set is made as all of it
-    if (whole := _parted(held)) is not None:
+    if (whole := _parted(held) or _one_of_list(held)) is not None:
         return sample(run, whole, depth - 1)
     return run.make("each", node, (held,))
+
+
+def _one_of_list(held: Term) -> Term | None:
+    """`sets[0]`, `[... for s in sets[1:]]` of `sets = [Rows(p) for p in parts]`: all are made alike."""
+    whole = held.args[0] if held.head in ("each", "item") and held.args else None
+    while whole is not None and whole.head == "slice":
+        whole = whole.args[0]
+    if (
+        whole is None
+        or whole.head != "list_of"
+        or whole.kw
+        or whole.args[0].head not in ("obj", "call:DataLoader")
+    ):
+        return None
+    return whole.args[0]
 
 
 def _parted(held: Term) -> Term | None:

@@ -194,3 +194,9 @@ def tells_little(test: Term) -> bool:
         re.search(r"endswith|suffix|startswith|isfile|exists|len\(|is not None|strip|isnan|splitext", text)
         is not None
     )
+
+
+def parted_at(t: Term) -> bool:
+    """`np.split(ids, [a, b])`: a list of parts, cut at places; `x.split(64)` gives batches."""
+    cuts = t.kw.get("indices_or_sections") or (t.args[-1] if len(t.args) > 1 else None)
+    return t.name in ("split", "array_split", "tensor_split") and cuts is not None and cuts.head == "tuple"

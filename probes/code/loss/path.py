@@ -66,7 +66,7 @@ from .meant_cuts import (
 )
 from .policy import ratio_cut_off
 from .quiet_runs import output_always_cut, trained_without_gradients
-from .taken_uncut import taken_uncut
+from .taken_uncut import made_beside, taken_uncut
 from .term_cut import term_cut_off
 
 
@@ -149,6 +149,7 @@ def _path_cut(source: Script) -> Finding | None:
                     or takes_part(source, node)
                     or made_of_other_side(source, function, node)
                     or taken_uncut(source, function, node)
+                    or made_beside(source, function, node)
                 ):
                     return at(source, node, "the gradient path is cut inside the model")
             if isinstance(node, ast.With) and untaped_block(node):

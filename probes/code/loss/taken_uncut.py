@@ -10,6 +10,7 @@ from ...readers.script import last_name, receiver
 from ...scripts.flow import Flow, flow
 from ...scripts.syntax import Function, Script
 from ...scripts.untaped import without_gradients
+from .cuts import runs_model
 
 _CUTS = ("detach", "detach_", "stop_gradient", "numpy", "item", "tolist", "asnumpy", "cpu")
 # what tells something of a value, and computes nothing with it
@@ -35,6 +36,61 @@ def taken_uncut(source: Script, function: Function, cut: ast.Call) -> bool:
     if not isinstance(inner, ast.BinOp) and _joins(source, function, named.targets[0].id):
         return False
     return any(_goes_on(flow(source), function, n, {named}, _DEPTH) for n in _computed_of(source, inner))
+
+
+def made_beside(source: Script, function: Function, cut: ast.Call) -> bool:
+    """The value that is cut was computed, without weights, of one that stands uncut beside it.
+
+    `u = decay * u * (1 - s.detach())` with `s = fire(u - 1)`: a state that is set back keeps its own slope.
+    """
+    inner = cut.args[0] if cut.args else receiver(cut)
+    if not isinstance(inner, ast.Name):
+        return False
+    named, mine = source.parents.get(cut), flow(source)
+    target = named.targets[0] if isinstance(named, ast.Assign) else None
+    uses: list[ast.expr] = [cut]
+    if isinstance(target, ast.Name):
+        loads = [n for n in of(function, ast.Name) if n.id == target.id and isinstance(n.ctx, ast.Load)]
+        uses = [n for n in loads if n is not inner]
+    made = {
+        n.id
+        for v in _last_values(source, function, inner.id)
+        if _weightless(mine, v)
+        for n in of(v, ast.Name)
+    }
+    return bool(uses) and all(made & _beside_in_sum(source, use) for use in uses)
+
+
+def _last_values(source: Script, function: Function, name: str) -> list[ast.expr]:
+    """What a name is given in a function, without what it starts with before a loop."""
+    given = [
+        n for n in of(function, ast.Assign) for t in n.targets if isinstance(t, ast.Name) and t.id == name
+    ]
+    most = max((len(list(source.loops_around(n))) for n in given), default=0)
+    return [n.value for n in given if len(list(source.loops_around(n))) == most]
+
+
+def _weightless(mine: Flow, value: ast.expr) -> bool:
+    """No layer of the model is asked for it; `self.fire = Fire.apply` is none."""
+    for call in of(value, ast.Call):
+        if runs_model(mine, call):
+            given = mine.given(call.func)
+            if not (given is not None and isinstance(given.value, ast.Attribute)):
+                return False
+    return True
+
+
+def _beside_in_sum(source: Script, use: ast.expr) -> set[str]:
+    """The names that stand uncut in the sum or product that a value stands in."""
+    whole: ast.AST = use
+    for outer in source.above(use):
+        if not isinstance(outer, (ast.BinOp, ast.UnaryOp)):
+            break
+        whole = outer
+    if whole is use:
+        return set()
+    left = set(of(use, ast.Name))
+    return {n.id for n in of(whole, ast.Name) if n not in left and _works(source, n)}
 
 
 def _twin(source: Script, function: Function, name: str, inner: ast.expr) -> bool:

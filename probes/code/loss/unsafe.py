@@ -64,7 +64,7 @@ def _unsafe_math(source: Script) -> Finding | None:
                 if argument is None or is_constant(argument):
                     continue
                 seen = node
-                if not _floored(argument):
+                if not _floored(argument) and not _floored_before(source, argument):
                     return at(source, node, f"{last_name(node.func)} has no floor under its argument")
     return ok(source, seen, "logarithms and roots have a floor") if seen is not None else None
 
@@ -348,6 +348,16 @@ def _is_layer(source: Script, node: ast.Lambda) -> bool:
     """`Lambda(lambda t: K.sqrt(t))` of Keras"""
     parent = source.parents.get(node)
     return isinstance(parent, ast.Call) and last_name(parent.func) == "Lambda"
+
+
+_FLOORS = re.compile(r"(?i)clamp|clip|maximum|(?<!soft)max\(|relu|eps|\+ (?:1e-|\d*\.\d)|softplus")
+
+
+def _floored_before(source: Script, argument: ast.expr) -> bool:
+    """`p = sigmoid(z).clamp(1e-4, 1 - 1e-4)`, and the logarithms of `p` and `1 - p` come further down."""
+    names = [n for n in of(argument, ast.Name) if not isinstance(source.parents.get(n), ast.Attribute)]
+    given = [flow(source).given(n) for n in names]
+    return bool(given) and all(g is not None and _FLOORS.search(unparse(g.value)) for g in given)
 
 
 def _floored(node: ast.expr) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+from collections.abc import Iterator
 
 from ...readers._tree import names_bound, of, unparse
 from ...readers.script import UNTAPED, last_name
 from ...registry import Finding, View, any_of, probe
 from ...rehearsal.judges import shows
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..mindspore.cells import callback_in_training_mode
 from ..shared.checks import (
@@ -84,8 +86,36 @@ def _loops(source: Script, node: ast.AST) -> list[ast.AST]:
 _AMONG_PROCESSES = frozenset({"all_gather", "all_reduce", "broadcast", "all_gather_into_tensor"})
 
 
-_LIBRARIES = frozenset({"torch", "nn", "init", "np", "numpy", "math"})
+_LIBRARIES = frozenset({"torch", "nn", "init", "np", "numpy", "math", "F", "functional", "random", "cv2"})
 _BUILTINS = frozenset(dir(builtins))
+
+
+_DEPTH = 3  # functions of the script that are looked into
+
+
+def _reached(source: Script, block: ast.AST, depth: int = _DEPTH) -> Iterator[ast.Call]:
+    """The calls in a block; of those of the script's own functions, the calls in these.
+
+    Changes of a tensor by its own methods are none of them: `MEAN.to(x.device)`.
+    """
+    for call in of(block, ast.Call):
+        inner = flow(source).called(call) if isinstance(call.func, ast.Name) and depth else []
+        if inner and not any(isinstance(source.parents.get(f), ast.ClassDef) for f in inner):
+            for function in inner:
+                yield from _reached(source, function, depth - 1)
+        elif not (isinstance(call.func, ast.Attribute) and call.func.attr in _OF_TENSORS):
+            yield call
+
+
+_OF_TENSORS = frozenset(
+    (
+        *("to", "cpu", "cuda", "float", "half", "double", "long", "int", "bool", "type", "type_as", "numpy"),
+        *("view", "reshape", "expand", "expand_as", "repeat", "permute", "transpose", "flatten", "squeeze"),
+        *("unsqueeze", "clone", "contiguous", "detach", "size", "dim", "split", "chunk", "flip", "roll"),
+        *("mean", "sum", "std", "var", "min", "max", "abs", "sqrt", "pow", "exp", "log", "clamp", "clip"),
+        *("round", "floor", "uniform_", "normal_", "bernoulli_", "fill_", "item"),
+    )
+)
 
 
 def _may_run_a_model(call: ast.Call) -> bool:
@@ -119,8 +149,8 @@ def _measures(source: Script, switch: ast.Call) -> bool:
     if asked and all(map(_draws_from_noise, asked)):
         return False  # samples to look at
     weights = called & {"parameters", "named_parameters", "state_dict", "buffers"}
-    if not any(map(_may_run_a_model, of(block, ast.Call))):
-        return False  # it fills weights
+    if not any(_may_run_a_model(c) for c in _reached(source, block)):
+        return False  # it fills weights, or changes the data by functions of the script
     return not (weights and not called & {"argmax", "item", "append"})
 
 

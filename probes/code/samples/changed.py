@@ -165,6 +165,7 @@ def _no_normalisation(source: Script) -> Finding | None:
     if unused is not None and not any(w in text for w in words if "std" not in w and "sigma" not in w):
         return at(source, unused, "a spread is computed and never applied, so nothing scales the inputs")
     scaled = any(w in text for w in words) or _as_picture(text) or _shifted_and_divided(source)
+    scaled = scaled or _read_within_one(source) or _made_of_truths(source)
     if scaled:
         return ok(source, None, "the script scales its inputs")
     if imports_locals(source) or _OTHER_INPUTS.search(source.code) or _draws_unit_scale(source):
@@ -198,14 +199,41 @@ def _as_picture(text: str) -> bool:
 
 
 def _shifted_and_divided(source: Script) -> bool:
-    """`(images - 0.5) / 0.5`, `image / 127.5 - 1`: whatever the figures are called, they scale."""
+    """`(images - 0.5) / 0.5`, `2 * (x - low) / span - 1`, `image / 127.5 - 1`: by whatever figures."""
     return any(
-        isinstance(n.op, ast.Div)
-        and (
-            _is_difference(n.left)
-            or (isinstance(n.right, ast.Constant) and n.right.value in (127.5, 127, 128, 256))
-        )
-        for n in source.of(ast.BinOp)
+        isinstance(n.op, ast.Div) and (_is_difference(n.left) or _full_scale(n.right)) for n in source.of(ast.BinOp)
+    ) or any(isinstance(n.op, ast.Div) and _full_scale(n.value) for n in source.of(ast.AugAssign))
+
+
+# the largest numbers of so many bits, and what is next to them
+_FULL = frozenset(
+    (127, 127.5, 128, 255, 256, 511, 512, 1023, 1024, 2047, 2048, 4095, 4096, 32767, 32768, 65535, 65536)
+)
+
+
+def _full_scale(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return isinstance(node.left, ast.Constant) and node.left.value == 2  # `2 ** 15`
+    return isinstance(node, ast.Constant) and node.value in _FULL
+
+
+_SOUNDS = frozenset(("soundfile", "sf", "torchaudio", "librosa", "audioread"))
+
+
+def _read_within_one(source: Script) -> bool:
+    """Sound that a library reads lies in [-1, 1]: `soundfile.read`, `torchaudio.load`, `librosa.load`."""
+    return any(source.owner(c) in _SOUNDS for c in source.named("read", "load", "blocks"))
+
+
+def _made_of_truths(source: Script) -> bool:
+    """The script draws its inputs as truths, zeros and ones: `x = rng.random(shape) < rate`."""
+    return any(
+        isinstance(n.value, ast.Compare)
+        and isinstance(n.value.left, ast.Call)
+        and re.match(r"(?i)^(?:rand|random|random_sample|uniform|rand_like)$", last_name(n.value.left.func))
+        and isinstance(n.targets[0], (ast.Subscript, ast.Name))
+        and re.search(r"(?i)^(?:x|xs|events?|spikes?|inputs?|data)\b", unparse(n.targets[0]))
+        for n in source.of(ast.Assign)
     )
 
 

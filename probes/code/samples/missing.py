@@ -8,9 +8,9 @@ import re
 from ...readers._tree import of, unparse
 from ...readers.script import keyword, last_name
 from ...registry import Finding, View, probe, unframed
-from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, is_evaluation, ok
+from ..shared.nodes import is_own
 from ..shared.roles import INPUT_WORDS, TARGET_WORDS, base, inputs, targets
 from ..shared.sides import either
 
@@ -234,16 +234,40 @@ def _of_texts(call: ast.Call) -> bool:
 
 
 def _reads_unguarded(source: Script) -> Finding | None:
-    own = flow(source).functions
     reads = [c for c in source.named(*_TABLES) if "log" not in unparse(c).lower() and not _of_texts(c)]
-    reads = [c for c in reads if not (isinstance(c.func, ast.Name) and c.func.id in own)]
+    reads = [c for c in reads if not is_own(source, c)]
     if not reads:
         return None
     if _deals(source):
         return ok(source, reads[0], "empty fields are dropped, filled or tested for")
-    if imports_locals(source):
+    if imports_locals(source) or _lists_files(source):
         return None
     return at(source, reads[0], "nothing deals with empty fields of this table")
+
+
+def _lists_files(source: Script) -> bool:
+    """Each sample is read from a file of its own: the table holds names and labels."""
+    return any(
+        last_name(c.func) in _OPENS
+        or (last_name(c.func) == "open" and source.owner(c) in ("Image", "PIL.Image"))
+        for f in source.of(ast.FunctionDef)
+        if f.name in ("__getitem__", "__iter__") or source.class_around(f) is not None
+        for c in of(f, ast.Call)
+    )
+
+
+_OPENS = frozenset(
+    (
+        "imread",
+        "read_image",
+        "decode_image",
+        "decode_jpeg",
+        "load_image",
+        "load_img",
+        "default_loader",
+        "dcmread",
+    )
+)
 
 
 @probe()

@@ -31,6 +31,7 @@ from ..shared.roles import (
 )
 from ..shared.sides import either, words
 from ..tensorflow.generators import asked_raw, generators_apart
+from .cut_otherwise import cut_otherwise
 from .done import LAYS_OUT, Change, doing, done_to, plain_words
 from .fit_apart import fit_apart
 from .flags import labelled_by_switch
@@ -124,6 +125,8 @@ def _split_mismatch(source: Script, labels: bool) -> Finding | None:
                 ):
                     continue
                 if _columns_set(source, node, split, other) or _counts(source, node):
+                    continue
+                if cut_otherwise(source, node, stem.replace("*", other)):
                     continue
                 if labels and scaled_back(source) and _SCALES.search(unparse(node)):
                     continue

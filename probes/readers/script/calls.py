@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from .._tree import unparse, walk
+from .._tree import of, unparse, walk
 
 OPTIMIZERS = frozenset(
     [
@@ -159,6 +159,28 @@ def _shuffles(call: ast.Call) -> bool:
     if chosen is None:
         return keyword(call, "sampler") is not None or keyword(call, "batch_sampler") is not None
     return not (isinstance(chosen, ast.Constant) and not chosen.value)
+
+
+def is_stream(call: ast.Call, tree: ast.Module) -> bool:
+    """The loader is given a data set of the script that iterates by itself: PyTorch shuffles none."""
+    given = call.args[0] if call.args else keyword(call, "dataset")
+    made = [given] if isinstance(given, ast.Call) else []
+    if isinstance(given, (ast.Name, ast.Attribute)):
+        name = unparse(given)
+        made = [
+            n.value
+            for n in of(tree, ast.Assign)
+            if isinstance(n.value, ast.Call) and any(unparse(t) == name for t in n.targets)
+        ]
+    owners = {c.name: c for c in of(tree, ast.ClassDef)}
+    found = [owners.get(last_name(m.func)) for m in made]
+    return bool(found) and all(c is not None and _iterates(c) for c in found)
+
+
+def _iterates(owner: ast.ClassDef) -> bool:
+    methods = {f.name for f in owner.body if isinstance(f, ast.FunctionDef)}
+    named = any(unparse(b).rpartition(".")[2] == "IterableDataset" for b in owner.bases)
+    return named or ("__iter__" in methods and "__getitem__" not in methods)
 
 
 # One tensor that is sought with a finished model: what explains it, what excites it, what fools it.

@@ -21,6 +21,7 @@ from .calls import (
     argument,
     first_given,
     is_of_the_script,
+    is_stream,
     is_training_loader,
     keyword,
     last_name,
@@ -525,7 +526,7 @@ class Extractor(Values):
             yield from self._one(call, "shuffle", shuffle)
         elif any(k.arg is None for k in call.keywords):
             return  # whoever calls the function says so: `DataLoader(rows, size, **more)`
-        elif not (keyword(call, "sampler") or keyword(call, "batch_sampler")):
+        elif not (keyword(call, "sampler") or keyword(call, "batch_sampler") or is_stream(call, self.tree)):
             yield self._set("shuffle", False, call)  # PyTorch's default
 
     def _epochs(self, loop: ast.For) -> Iterator[Setting]:

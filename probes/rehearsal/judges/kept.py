@@ -88,7 +88,7 @@ _LOSS = re.compile(
 )
 # what leaves the order of figures as it is
 _KEEPS_ORDER = frozenset(
-    ("add", "div", "mul", "mean", "sum", "item", "stack", "tensor", "exp", "sqrt", "float")
+    ("add", "div", "mul", "mean", "sum", "item", "stack", "stacked", "tensor", "exp", "sqrt", "float")
 )
 
 

@@ -31,12 +31,13 @@ def along_rows(given: list[Any], named: dict[str, Any], place: int) -> bool:
     return 0 in axis if isinstance(axis, (tuple, list)) else axis in (0, "index")
 
 
+BELOW = "stacked"  # what is done to samples that are put one under the other
 _SIDE_BY_SIDE = ("stack", "column_stack", "get_dummies", "c_")
 # what leaves a table the table that it is
 _AS_IT_IS = frozenset(
     [
         *("part", "to_numpy", "values", "astype", "float32", "float", "double", "numpy", "from_numpy"),
-        *("tensor", "array", "asarray", "dropna", "fillna"),
+        *("tensor", "array", "asarray", "dropna", "fillna", BELOW),
     ]
 )
 

@@ -20,7 +20,7 @@ from ..values import (
     Way,
     Weight,
 )
-from .axes import along, along_rows, beside, over_columns
+from .axes import BELOW, along, along_rows, beside, over_columns
 from .known_numbers import LARGEST, by_numpy, computed, cuts_nothing, joined_numbers, plain_of
 from .made_data import again, drawn, listed, one_after_another, own_rows, to_be_filled
 
@@ -216,7 +216,7 @@ def _gathered(machine: Machine, name: str, held: Any) -> Any:
             return Tensor(number=np.asarray(held))
         inner = [h for h in held if isinstance(h, Tensor)]
         if len(inner) == len(held):
-            return joined(machine, inner, "stack")
+            return joined(machine, inner, BELOW)
         found = [
             [t for t in h if isinstance(t, Tensor)] if isinstance(h, (list, tuple)) else [] for h in held
         ]
@@ -272,7 +272,8 @@ def changed(machine: Machine, name: str, given: list[Any], named: Named, found: 
             made = joined(machine, parts, name)
             whole = not isinstance(given[0], list) or machine.true_length(given[0]) == len(given[0])
             return made if whole else made.like(vague=True)
-        return machine.joined_tensors(name, parts or found)
+        below = name == "stack" and axis == 0  # one under the other, as rows
+        return machine.joined_tensors(BELOW if below else name, parts or found)
     made = machine.joined_tensors(name, found)
     if name in ("repeat", "tile", "repeat_interleave") and len(found) == 1 and not machine.asks:
         one = found[0]

@@ -1,0 +1,363 @@
+"""What right programs of vision, sound and series do in their own way, beside the slips that look like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.probes._scripts import state
+
+PLAIN = """
+import numpy as np
+import torch, torch.nn as nn, torch.nn.functional as F
+net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3))
+MEAN = torch.tensor([0.4]).view(1, 1, 1, 1)
+MORE
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    net.train()
+    for x, y in loader:
+        loss = F.cross_entropy(net(GIVEN), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+CHANGED = """
+def color(x, s=0.4):
+    b = 1 + s * (2 * torch.rand(x.size(0), 1, 1, 1, device=x.device) - 1)
+    return (x * b).clamp(0, 1)
+@torch.no_grad()
+def view(x):
+    return (color(x) - MEAN.to(x.device)) / 0.2
+"""
+CALLED = """
+class Flip:
+    @torch.no_grad()
+    def __call__(self, x):
+        flip = torch.rand(len(x)) < 0.5
+        x[flip] = x[flip].flip(-1)
+        return F.pad(x, (4, 4, 4, 4))[..., 4:-4, 4:-4]
+view = Flip()
+"""
+SCORED = """
+@torch.no_grad()
+def score(x, y):
+    return (net(x).argmax(1) == y).float().mean().item()
+"""
+ASKED_FOR = """
+def run(model, x):
+    return model(x)
+@torch.no_grad()
+def score(x, y):
+    return (run(net, x).argmax(1) == y).float().mean().item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "given", "found"),
+    [(CHANGED, "view(x)", False), (CALLED, "view(x)", False), (SCORED, "x", True), (ASKED_FOR, "x", True)],
+)
+def test_data_that_are_changed_without_gradients_are_no_evaluation(
+    more: str, given: str, found: bool
+) -> None:
+    text = PLAIN.replace("MORE", more).replace("GIVEN", given)
+    assert (state("script-train-mode-while-evaluating", text) == "present") == found
+
+
+SPIKES = """
+import torch, torch.nn as nn, torch.nn.functional as F
+class Fire(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, u):
+        ctx.save_for_backward(u)
+        return (u > 0).to(u.dtype)
+    @staticmethod
+    def backward(ctx, g):
+        (u,) = ctx.saved_tensors
+        return g / (1 + 10 * u.abs()) ** 2
+fire = Fire.apply
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin, self.out = nn.Linear(8, 16), nn.Linear(16, 3)
+        self.cell, self.block = nn.GRUCell(8, 16), nn.Linear(16, 16)
+        self.fire = Fire.apply
+    def forward(self, x):
+        BODY
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in loader:
+    opt.zero_grad()
+    F.cross_entropy(net(x), y).backward()
+    opt.step()
+"""
+SET_BACK = """u = s = x.new_zeros(len(x), 16)
+total = 0
+for t in range(x.shape[1]):
+    u = 0.9 * u * (1 - s.detach()) + self.lin(x[:, t])
+    s = fire(u - 1)
+    total = total + s
+return self.out(total)"""
+TAKEN_OFF = """mem = torch.zeros(len(x), 16)
+spikes = []
+spk = torch.zeros_like(mem)
+for step in range(10):
+    reset = spk.detach()
+    mem = 0.9 * mem + self.lin(x) - reset * 1.0
+    spk = self.fire(mem - 1.0)
+    spikes.append(spk)
+return self.out(torch.stack(spikes).mean(0))"""
+CELL = """h = x.new_zeros(len(x), 16)
+for t in range(x.shape[1]):
+    h = self.cell(x[:, t], h.detach())
+return self.out(h)"""
+BRANCH = """h = self.lin(x)
+r = self.block(h)
+return self.out(h + r.detach())"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"), [(SET_BACK, False), (TAKEN_OFF, False), (CELL, True), (BRANCH, True)]
+)
+def test_a_state_that_is_set_back_by_its_own_spikes(body: str, found: bool) -> None:
+    text = SPIKES.replace("BODY", body.replace("\n", "\n        "))
+    assert (state("script-gradient-path-cut", text) == "present") == found
+
+
+NIGHTS = """
+import torch
+class Night(torch.utils.data.Dataset):
+    def __init__(self, path, context, hop):
+        self.path, self.context, self.hop = path, context, hop
+def scale(x, mean, std):
+    return (x - mean) / std
+MADE
+for x, y in train_n:
+    opt.zero_grad()
+    loss = crit(net(x), y)
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        (
+            "nights = lambda names, hop: [Night(p, 20, hop) for s in names for p in subjects[s]]\n"
+            'train_n = nights(train_s, cfg["hop"])\n'
+            'val_n, test_n = nights(val_s, cfg["context"] // 2), nights([held], cfg["context"] // 2)',
+            False,
+        ),
+        (
+            "def nights(names, stride):\n"
+            "    return [Night(p, 20, stride) for s in names for p in subjects[s]]\n"
+            "train_n, val_n = nights(train_s, 5), nights(val_s, W // 2)",
+            False,
+        ),
+        ("train_n, val_n = scale(train_s, m, s), scale(val_s, m, s * 2)", True),
+    ],
+)
+def test_windows_of_held_out_data_start_further_apart(made: str, found: bool) -> None:
+    text = NIGHTS.replace("MADE", made)
+    assert (state("script-splits-processed-differently", text) == "present") == found
+
+
+WINDOWS = """
+import numpy as np, torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+raw = np.load("series.npy")
+class Windows(Dataset):
+    def __init__(self, series, lo, hi, k):
+        self.x, self.first, self.n, self.k = torch.from_numpy(series), lo, hi - lo - 24, k
+    def __len__(self):
+        return self.n
+    def __getitem__(self, i):
+        a = self.first + i
+        return self.x[a:a + 24] * self.k, self.x[a + 24]
+n = len(raw)
+cut, end = int(n * 0.7), int(n * 0.85)
+train_loader = DataLoader(Windows(raw, 0, cut, 1.0), 64, shuffle=True)
+val_loader = DataLoader(Windows(raw, cut, end, HELD), 64)
+net = nn.Linear(24, 1)
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(9):
+    for x, y in train_loader:
+        opt.zero_grad()
+        nn.functional.mse_loss(net(x), y).backward()
+        opt.step()
+    with torch.no_grad():
+        for x, y in val_loader:
+            err = (net(x) - y).abs().mean()
+"""
+
+
+@pytest.mark.parametrize(("held", "found"), [("1.0", False), ("0.6", True)])
+def test_where_a_part_begins_is_no_change_of_its_values(held: str, found: bool) -> None:
+    assert (state("script-held-out-shifted", WINDOWS.replace("HELD", held)) == "present") == found
+
+
+TILES = """
+import numpy as np, torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+array, labels = np.load("tiles.npy", mmap_mode="r"), np.load("places.npy")
+class Tiles(Dataset):
+    def __init__(self, array, labels):
+        self.array, self.labels = array, labels
+    def __len__(self):
+        return len(self.labels)
+    def __getitem__(self, i):
+        return torch.from_numpy(np.array(self.array[i])).float() / 255, int(self.labels[i])
+class Raw(Tiles):
+    def __getitem__(self, i):
+        return torch.from_numpy(np.array(self.array[i])).float(), int(self.labels[i])
+rng = np.random.default_rng(0)
+SPLIT
+net = nn.Linear(24, 3)
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(9):
+    for x, y in train:
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+    with torch.no_grad():
+        for x, y in val:
+            print("val acc", (net(x).argmax(1) == y).float().mean())
+"""
+BY_PLACES = """ids = rng.permutation(np.unique(labels))
+cut1, cut2 = int(0.7 * len(ids)), int(0.85 * len(ids))
+parts = [np.flatnonzero(np.isin(labels, part)) for part in np.split(ids, [cut1, cut2])]
+sets = [Tiles(array[p], labels[p]) for p in parts]
+train = DataLoader(sets[0], 64, shuffle=True)
+val, test = (DataLoader(s, 256) for s in sets[1:])"""
+AT_ONCE = """perm = rng.permutation(len(labels))
+tr, va, te = (Tiles(array[p], labels[p]) for p in np.split(perm, [700, 850]))
+train, val = DataLoader(tr, 64, shuffle=True), DataLoader(va, 64)"""
+WHOLE = """perm = rng.permutation(len(labels))
+a, b, c = np.split(perm, [700, 850])
+train = DataLoader(Tiles(array, labels), 64, shuffle=True)
+val = DataLoader(Tiles(array[b], labels[b]), 64)"""
+UNSCALED = """train = DataLoader(Tiles(np.load("a.npy"), np.load("b.npy")), 64, shuffle=True)
+val = DataLoader(Raw(np.load("c.npy"), np.load("d.npy")), 64)"""
+
+
+@pytest.mark.parametrize(
+    ("split", "seen", "apart"),
+    [(BY_PLACES, False, False), (AT_ONCE, False, False), (WHOLE, True, False), (UNSCALED, False, True)],
+)
+def test_parts_that_are_cut_at_places_and_made_in_one_list(split: str, seen: bool, apart: bool) -> None:
+    text = TILES.replace("SPLIT", split)
+    assert (state("script-training-sees-evaluation", text) == "present") == seen
+    assert (state("script-splits-processed-differently", text) == "present") == apart
+
+
+SCALED = """
+import numpy as np, torch
+from torch import nn
+rng = np.random.default_rng(0)
+y = rng.integers(2, size=500)
+MADE
+X = torch.from_numpy(((x - x.mean()) / x.std()).astype(np.float32))
+Y = torch.from_numpy(y)
+net = nn.Linear(3, 2)
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(9):
+    for i in torch.randperm(len(X)).split(32):
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(X[i]), Y[i]).backward()
+        opt.step()
+"""
+SPECTRA = """out = []
+for c in y:
+    out.append(np.exp(-np.arange(32) / (c + 1)) + 0.1 * rng.random(32))
+x = np.stack(out)"""
+WAVES = "x = np.array([np.sin(np.arange(32) * (c + 1)) + rng.normal(0, 1, 32) for c in y])"
+COLUMNS = "a, b = rng.normal(0, 1, 500) + y, rng.normal(400, 100, 500) - y\nx = np.stack([a, b, a * b], 1)"
+ROWS = """rows = []
+for c in y:
+    rows.append([rng.normal(0, 1) + c, rng.normal(400, 100) - c, rng.random()])
+x = np.array(rows)"""
+
+
+@pytest.mark.parametrize(("made", "found"), [(SPECTRA, False), (WAVES, False), (COLUMNS, True), (ROWS, True)])
+def test_samples_that_are_stacked_are_no_columns_of_a_table(made: str, found: bool) -> None:
+    assert (state("script-one-scale", SCALED.replace("MADE", made)) == "present") == found
+
+
+LINEAR = """
+import numpy as np, pandas as pd, soundfile as sf, torch
+from torch import nn
+import torch.nn.functional as F
+MADE
+net = nn.Linear(24, 3)
+opt = torch.optim.Adam(net.parameters())
+for x, y in train:
+    opt.zero_grad()
+    F.cross_entropy(net(x), y).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("def prepare(r):\n    return 2 * (r - lo) / np.maximum(hi - lo, 1e-9) - 1", False),
+        ('wave, rate = sf.read("a.wav")', False),
+        ('x = np.load("a.npy")\nx /= 32768.0', False),
+        ('x = np.load("a.npy") / 2 ** 15', False),
+        ("x[i] = rng.random((40, 3)) < rate", False),
+        ('x = np.load("a.npy")', True),
+        ('x = np.load("a.npy") - 3', True),
+    ],
+)
+def test_what_is_scaled_by_figures_of_its_kind(made: str, found: bool) -> None:
+    assert (state("script-no-normalisation", LINEAR.replace("MADE", made)) == "present") == found
+
+
+TABLE = 'frame = pd.read_csv("rows.csv")'
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        (TABLE, True),
+        ("def read_csv(path):\n    return np.loadtxt(path)\nrows = read_csv(name)", False),
+        (
+            f"{TABLE}\nclass D:\n    def __getitem__(self, i):\n        return cv2.imread(frame.name[i])",
+            False,
+        ),
+    ],
+)
+def test_tables_of_names_and_own_readers(made: str, found: bool) -> None:
+    assert (state("script-table-unguarded", LINEAR.replace("MADE", made)) == "present") == found
+
+
+FOCAL = """
+import torch
+class N(torch.nn.Module):
+    def forward(self, x):
+        return x
+def focal_loss(z, y):
+    LINE
+    return -(torch.log(p) * y + torch.log(1 - p) * (1 - y)).mean()
+net = N()
+opt = torch.optim.Adam(net.parameters())
+for x, y in train:
+    opt.zero_grad()
+    focal_loss(net(x), y).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("p = torch.sigmoid(z).clamp(1e-4, 1 - 1e-4)", False),
+        ("p = torch.clamp(z.sigmoid(), min=1e-6, max=1 - 1e-6)", False),
+        ("p = torch.sigmoid(z)", True),
+        ("p = z.softmax(1)[:, 1]", True),
+    ],
+)
+def test_a_floor_that_is_put_in_further_up(line: str, found: bool) -> None:
+    assert (state("script-unsafe-math", FOCAL.replace("LINE", line)) == "present") == found
