@@ -241,6 +241,15 @@ def drops_within(net: Net) -> bool:
     return isinstance(share, float) and share > 0
 
 
+def may_drop(net: Net) -> bool:
+    """A layer that drops by a share, or between a number of layers, that a setting tells: it is not known."""
+    if net.layer not in _DROPS or net.home:
+        return False
+    place, usual = _DROPS[net.layer]
+    share = net.named.get("dropout", net.given[place] if len(net.given) > place else usual)
+    return not isinstance(share, (int, float))
+
+
 def layer(machine: Machine, net: Net, given: list[Any], named: Named, *, modal: bool) -> int:
     """The mark of what a layer of a library gives; Keras asks for the mode at each call."""
     modal = modal and net.home != "keras"

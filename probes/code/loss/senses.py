@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, last_name
 from ...registry import Finding
-from ...scripts.flow import Flow, flow
+from ...scripts.flow import Flow, flow, returns
 from ...scripts.minimised import losses, objectives
 from ...scripts.syntax import Script
 from ..shared.checks import at, is_evaluation
@@ -66,6 +66,11 @@ LIBRARIES = re.compile(
 )
 
 
+# how much of a signal is left beside the noise
+_RATIOS = re.compile(
+    r"(?i)^(?:calc_|compute_|cal_)?(?:(?:si|sa|scale_invariant|scale_aware)_?)?(?:p?snr|sdr"
+    r"|signal_(?:noise|distortion)_ratio|signal_to_(?:noise|distortion)_ratio)$"
+)
 _ATTACKED = re.compile(r"(?i)(?:^|[_ ])adv(?:ers\w*)?(?:[_ ]|$)|perturb|attack|poison")
 
 
@@ -182,6 +187,10 @@ class _Senses:
             name == "log" and self._is_chance(operand)
         ):
             return [Sense(False, False, node)]
+        if _RATIOS.search(name) and not any(
+            _gives_loss(r, name) for g in self.mine.called(node) for r in returns(g)
+        ):
+            return [Sense(False, False, node)]
         if name in ("sqrt", *_KEEPS) and operand is not None:
             return self.of(operand, depth - 1)
         return self._followed(node, depth) if self.mine.called(node) else []
@@ -238,6 +247,17 @@ class _Senses:
 _MODULES = frozenset(
     ("tf", "K", "keras", "ops", "torch", "np", "F", "ms", "mindspore", "self", "mint", "jnp")
 )
+
+
+def _gives_loss(node: ast.expr, name: str) -> bool:
+    """`return -snr.mean()`, `-10 * log10(ratio)`; of an error `-10 * log10(mse)` is the measure itself."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
+        if _negative(node.left) or _negative(node.right):
+            return "psnr" not in name.lower()
+        return _gives_loss(node.left, name)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
+        return _gives_loss(node.func.value, name)
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
 def _operand(call: ast.Call) -> ast.expr | None:

@@ -36,7 +36,7 @@ def scale_never_used(source: Script) -> Finding | None:
     if scales or handed or source.named("scale_loss") or _called_itself(source, names):
         return None
     plain = [c for c in source.backwards if not c.args and "scale" not in source.owner(c).lower()]
-    if not plain or any(isinstance(p, ast.If) for p in source.above(plain[0])):
+    if not plain or any(isinstance(p, ast.If) and not _asks_for_training(p) for p in source.above(plain[0])):
         return None  # on the way that scales nothing: a callback may scale on the other
     return at(source, plain[0], "a gradient scaler is made, and this backward takes the loss unscaled")
 
@@ -56,6 +56,13 @@ def scale_stands(source: Script) -> Finding | None:
         if (grows is not None and grows >= _NEVER) or factor == 1:
             return at(source, call, f"the loss scale begins at {begins:g} and never grows: it does nothing")
     return None
+
+
+def _asks_for_training(choice: ast.If) -> bool:
+    """`if training:`, `if optimizer is not None:` of one function for both, and no other way beside it."""
+    return (
+        not choice.orelse and re.search(r"(?i)train|optim|\bopt\b|update", unparse(choice.test)) is not None
+    )
 
 
 def _is_off(source: Script, made: ast.Call) -> bool:

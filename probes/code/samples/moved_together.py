@@ -27,7 +27,18 @@ _MOVES = re.compile(
 )
 _CARRIED = (
     *("copy", "ascontiguousarray", "contiguous", "clone", "array", "asarray", "from_numpy", "as_tensor"),
-    *("tensor", "ToTensor", "to_tensor", "float", "long", "astype", "int", "cast"),
+    *(
+        "tensor",
+        "ToTensor",
+        "to_tensor",
+        "float",
+        "long",
+        "astype",
+        "int",
+        "cast",
+        "unsqueeze",
+        "expand_dims",
+    ),
 )
 _OVER = re.compile(
     r"(?i)^(?:\w+_)?(?:masks?|msks?|segs?|segmentations?|seg_?maps?|annotations?|boxes|bboxes|box_list|points|pts|"
@@ -226,6 +237,8 @@ def _moves_along(
         scope = [*block, *_asked_again(source, function, node)]
     base = other.split("[")[0]
     for part in scope:
+        if _another_move(function, part, node, other):
+            continue
         for one in of(part, ast.Call):
             given = [*one.args, *(k.value for k in one.keywords)]
             whole = [unparse(g) for g in given]
@@ -245,6 +258,14 @@ def _moves_along(
             if base in names_in(loop.iter):
                 return True
     return False
+
+
+def _another_move(function: Function, part: ast.AST, node: ast.Assign, other: str) -> bool:
+    """`if rand() < 0.5: image, mask = image[:, ::-1], mask[:, ::-1]`: another step, which moves both."""
+    inside = {id(n) for n in of(part, ast.Assign)}
+    picture = next((name for n, name in _moved(function) if n is node), "")
+    both = {moved for n, moved in _moved(function) if id(n) in inside}
+    return id(node) not in inside and {picture, other} <= both
 
 
 def _is_type_alone(call: ast.Call) -> bool:

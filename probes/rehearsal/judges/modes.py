@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..journal import Asked, Backward, Stepped
 from ..machine import Machine
+from ..marks import may_drop
 from .verdict import Verdict, scored, taught, trains
 
 
@@ -17,7 +18,8 @@ def same_in_both(machine: Machine) -> bool:
     understood = (
         bool(asks) and not any(a.opaque for a in asks) and not any(n.opaque or n.escaped for n in nets)
     )
-    return understood and trains(machine) and not any(a.modal for a in asks)
+    silent = not any(a.modal for a in asks) and not any(map(may_drop, nets))
+    return understood and trains(machine) and silent
 
 
 def trained_in_evaluation(machine: Machine) -> Iterator[Verdict]:

@@ -361,3 +361,131 @@ for x, y in train:
 )
 def test_a_floor_that_is_put_in_further_up(line: str, found: bool) -> None:
     assert (state("script-unsafe-math", FOCAL.replace("LINE", line)) == "present") == found
+
+
+RATIO = """
+import torch
+net = torch.nn.Conv1d(1, 1, 9, padding=4)
+opt = torch.optim.Adam(net.parameters())
+def si_sdr(est, ref):
+    t = (est * ref).sum(-1, keepdim=True) * ref / ref.pow(2).sum(-1, keepdim=True)
+    return SIGN10 * torch.log10(t.pow(2).sum(-1) / ((est - t).pow(2).sum(-1) + 1e-8))
+for x, y in loader:
+    est = net(x)
+    loss = LOSS
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "sign", "found"),
+    [
+        ("-si_sdr(est, y).mean()", "", False),
+        ("20 - si_sdr(est, y).mean()", "", False),
+        ("si_sdr(est, y).mean()", "-", False),
+        ("si_sdr(est, y).mean()", "", True),
+        ("torch.mean(si_sdr(est, y))", "", True),
+    ],
+)
+def test_a_ratio_of_signal_to_noise_that_is_made_small(loss: str, sign: str, found: bool) -> None:
+    text = RATIO.replace("LOSS", loss).replace("SIGN", sign)
+    assert (state("script-loss-negated", text) == "present") == found
+
+
+SLICES = """
+import random
+import numpy as np, torch
+from torch.utils.data import Dataset
+class Slices(Dataset):
+    def __init__(self, files, augment):
+        self.files, self.augment = files, augment
+    def __getitem__(self, i):
+        with np.load(self.files[i]) as z:
+            img, msk = z["image"], z["mask"]
+        if self.augment:
+            if random.random() < 0.5:
+                img, msk = img[:, ::-1], msk[:, ::-1]
+            k = random.randrange(4)
+            TURN
+        return torch.from_numpy(img.copy())[None], torch.from_numpy(msk.copy())[None]
+"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "found"),
+    [
+        ("img, msk = np.rot90(img, k), np.rot90(msk, k)", False),
+        ("img = np.rot90(img, k)\n            msk = np.rot90(msk, k)", False),
+        ("img = np.rot90(img, k)", True),
+    ],
+)
+def test_one_of_two_steps_moves_the_picture_alone(turn: str, found: bool) -> None:
+    assert (state("script-sample-torn-apart", SLICES.replace("TURN", turn)) == "present") == found
+
+
+HALVES = """
+import torch
+net = torch.nn.Linear(3, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+scaler = torch.cuda.amp.GradScaler()
+def run(loader, optimizer=None, scaler=None):
+    training = optimizer is not None
+    net.train(training)
+    for x, y in loader:
+        with torch.set_grad_enabled(training), torch.cuda.amp.autocast():
+            loss = torch.nn.functional.cross_entropy(net(x), y)
+        if training:
+            optimizer.zero_grad()
+            STEP
+for e in range(3):
+    run(train_loader, opt, scaler)
+    run(val_loader)
+"""
+WITH_SCALE = "scaler.scale(loss).backward()\n            scaler.step(optimizer)\n            scaler.update()"
+PLAINLY = "loss.backward()\n            optimizer.step()"
+EITHER_WAY = """if scaler is not None:
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+            else:
+                loss.backward()
+                optimizer.step()"""
+
+
+@pytest.mark.parametrize(("step", "found"), [(WITH_SCALE, False), (EITHER_WAY, False), (PLAINLY, True)])
+def test_a_scaler_that_one_function_for_both_leaves_aside(step: str, found: bool) -> None:
+    assert (state("script-loss-scale-missing", HALVES.replace("STEP", step)) == "present") == found
+
+
+LAYERS = """
+import configparser
+import torch
+from torch import nn
+conf = configparser.ConfigParser()
+conf.read("rul.ini")
+class Net(nn.Module):
+    def __init__(self, layers, dropout):
+        super().__init__()
+        self.gru, self.fc = nn.GRU(4, 16, layers, batch_first=True, dropout=dropout), nn.Linear(16, 1)
+    def forward(self, x):
+        return self.fc(self.gru(x)[0][:, -1])
+net = Net(conf["net"].getint("layers"), conf["net"].getfloat("dropout"))
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(9):
+    BACK
+    for x, y in train:
+        opt.zero_grad()
+        nn.functional.mse_loss(net(x), y).backward()
+        opt.step()
+    net.eval()
+    with torch.no_grad():
+        for x, y in val:
+            err = (net(x) - y).abs().mean()
+"""
+
+
+@pytest.mark.parametrize(("back", "found"), [("net.train()", False), ("pass", True)])
+def test_a_recurrent_layer_may_drop_by_its_settings(back: str, found: bool) -> None:
+    assert (state("script-eval-mode-while-training", LAYERS.replace("BACK", back)) == "present") == found
