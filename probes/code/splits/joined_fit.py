@@ -38,6 +38,54 @@ def fitted_to_both(source: Script) -> Finding | None:
     return None
 
 
+_FIGURES = frozenset(("mean", "std", "min", "max", "median", "var", "quantile", "percentile", "amin", "amax"))
+
+
+def figures_of_joined(source: Script) -> Finding | None:
+    """`rows = concatenate(runs + test_runs)`, `low = rows.min(0)`: inputs are moved or divided by them."""
+    figures: dict[str, ast.Assign] = {}
+    for node in source.of(ast.Assign):
+        for target, value in paired(node.targets[0], node.value):
+            if not (isinstance(target, ast.Name) and isinstance(value, ast.Call)):
+                continue
+            owner = receiver(value)
+            of_library = owner is None or unparse(owner) in ("np", "numpy", "torch")
+            about = argument(value, position=0) if of_library else owner
+            if last_name(value.func) in _FIGURES and about is not None and _of_both(source, about):
+                figures[target.id] = node
+    for scaled in source.of(ast.BinOp):
+        if isinstance(scaled.op, (ast.Sub, ast.Div)) and isinstance(scaled.right, ast.Name):
+            if scaled.right.id in figures:
+                why = "these figures are of training and held-out rows together"
+                return at(source, figures[scaled.right.id], why)
+    return None
+
+
+def _of_both(source: Script, about: ast.expr) -> bool:
+    """It is a join of parts whose names tell both sides, or of one and its twin: `runs + test_runs`."""
+    for end in (about, *flow(source).values(about, 2)):
+        for join in of(end, ast.Call):
+            given = argument(join, position=0)
+            if last_name(join.func) not in _JOINS or given is None:
+                continue
+            parts = _parts(given)
+            sides = {side(unparse(p)) for p in parts}
+            words = {unparse(p) for p in parts}
+            twins = any(re.sub(r"(?i)test_?|_?test|val_?|_?val", "", w) in words - {w} for w in words)
+            if {True, False} <= sides or (False in sides and twins):
+                return True
+    return False
+
+
+def _parts(given: ast.expr) -> list[ast.expr]:
+    """`[a, b]`, `a + b`."""
+    if isinstance(given, (ast.List, ast.Tuple)):
+        return list(given.elts)
+    if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Add):
+        return [*_parts(given.left), *_parts(given.right)]
+    return [given]
+
+
 def series_parted_by_chance(source: Script) -> Finding | None:
     """`mask = rand(n)`, `train = df[mask < 0.7]` of a table in time, and each part is cut into windows."""
     if not _TIME.search(source.code) or not source.named(*_WINDOWS):

@@ -40,7 +40,7 @@ from .files_of_settings import one_file_in_settings
 from .groups_torn import groups_torn
 from .held_items import held_items_kept, last_of_no_order, ranks_meet
 from .history_held_out import held_out_of_history
-from .joined_fit import fitted_to_both, series_parted_by_chance
+from .joined_fit import figures_of_joined, fitted_to_both, series_parted_by_chance
 from .joined_rows import held_out_rows_joined
 from .learnt_and_scored import chosen_by_test
 from .look_ahead import inputs_look_ahead
@@ -459,7 +459,7 @@ def _numbers_words(source: Script, node: ast.AST) -> bool:
 def _fitted_on_all(source: Script) -> Finding | None:
     wholes = _split_up(source)
     seen: ast.AST | None = None
-    if (both := fitted_to_both(source)) is not None:
+    if (both := fitted_to_both(source) or figures_of_joined(source)) is not None:
         return both
     figures = of_all_rows(source) or figures_of_all(source) or learned_from_both(source)
     figures = figures or figures_of_scored(source) or learned_beside_ids(source)

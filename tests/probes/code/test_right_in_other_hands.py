@@ -489,3 +489,31 @@ for epoch in range(9):
 @pytest.mark.parametrize(("back", "found"), [("net.train()", False), ("pass", True)])
 def test_a_recurrent_layer_may_drop_by_its_settings(back: str, found: bool) -> None:
     assert (state("script-eval-mode-while-training", LAYERS.replace("BACK", back)) == "present") == found
+
+
+FIGURES = """
+import numpy as np, torch
+net = torch.nn.Linear(8, 1)
+opt = torch.optim.Adam(net.parameters())
+LINES
+for x, y in loader:
+    opt.zero_grad()
+    torch.nn.functional.mse_loss(net(x), y).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (
+            "rows = np.concatenate(runs)\nlow = rows.min(0)\nready = [r - low for r in runs + test_runs]",
+            False,
+        ),
+        ("rows = np.concatenate([train_a, train_b])\nm = rows.mean(0)\ntrain_a = train_a - m", False),
+        ("rows = np.concatenate(runs + test_runs)\nlow = rows.min(0)\nready = [r - low for r in runs]", True),
+        ("both = np.concatenate([train_x, test_x])\nm = both.mean(0)\ntrain_x = train_x - m", True),
+    ],
+)
+def test_figures_of_parts_that_are_joined(lines: str, found: bool) -> None:
+    assert (state("script-learns-from-held-out", FIGURES.replace("LINES", lines)) == "present") == found
