@@ -15,6 +15,10 @@ from ..run import Configured, Run
 from .values import says, scalar_of
 
 
+# readers of YAML of their own, or of YAML 1.2, to which 1e-5 is a number
+_READS_EXPONENTS = re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(hydra|omegaconf|ruamel|jsonargparse)\b")
+
+
 @probe()
 def number_as_text(view: View) -> Finding:
     """A number such as 1e-5 in YAML, which the usual reader hands to the program as text.
@@ -28,6 +32,8 @@ def number_as_text(view: View) -> Finding:
         if any(s.file.endswith((".yaml", ".yml")) for s in run.raw_settings):
             return absent("all numbers are written as numbers")
         return unknown("there is no YAML configuration")
+    if (reader := _READS_EXPONENTS.search("\n".join(run.scripts.values()))) is not None:
+        return absent(f"{written} is a number to the reader of {reader.group(1)}", value=str(written))
     if not any(n.endswith("/loss") for n in run.series) or run.events_of("traceback"):
         return present(f"{written} is text to the usual YAML reader", value=str(written))
     return unknown(f"{written} is text to the usual YAML reader, yet training went on")

@@ -186,6 +186,8 @@ def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
         scale = _BY_PREFERENCE
     batch = number_of(run, "global_batch_size") or 0.0
     larger = max(1.0, batch / _REFERENCE_BATCH) if upper else 1.0
+    if upper and value_of(run, "optimizer") == "adamax":
+        adam *= 2.0  # its rate is 0.002 by default, twice Adam's
     clipped = number_of(run, "max_grad_norm") or 1.0  # a step of SGD is no longer than rate times norm
     room = 1.0 / clipped if upper and 0 < clipped < 1 else 1.0
     return {"adam": adam * scale * larger**0.5, "sgd": sgd * scale * larger * room}
@@ -277,6 +279,11 @@ def above_usual(view: View, adam: float, sgd: float, what: str, until_broken: bo
     )
 
 
+# The peak of one cycle lies above a rate that is kept: the run is at it for a moment (Smith and Topin 2018).
+_CYCLE = re.compile(r"\bOneCycleLR\(|fit_one_cycle\(")
+_OF_CYCLES = 3.0
+
+
 @probe()
 def lr_very_large(view: View, adam: float, sgd: float) -> Finding:
     """The largest learning rate is far above what the optimizer is used with."""
@@ -295,7 +302,8 @@ def lr_large(view: View, adam: float, sgd: float, far: float) -> Finding:
     `far` times the limits on `lr_very_large` tells the same rate, and one observation counts once: unknown,
     as where the loss breaks before steps of that rate can have moved the weights.
     """
-    found = above_usual(view, adam, sgd, "at or above the upper end", until_broken=True)
+    cycle = _OF_CYCLES if any(_CYCLE.search(code) for code in view.run.scripts.values()) else 1.0
+    found = above_usual(view, adam * cycle, sgd, "at or above the upper end", until_broken=True)
     if found.state is State.PRESENT:
         beyond = above_usual(view, adam * far, sgd * far, "far above what is used", until_broken=True)
         if beyond.state is State.PRESENT:

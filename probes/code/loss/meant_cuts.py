@@ -242,6 +242,38 @@ def is_chosen_by(source: Script, node: ast.expr) -> bool:
     return name in _CHOOSES or (name in _ON_THE_WAY and is_chosen_by(source, call))
 
 
+_COMPARES = frozenset(("ge", "gt", "le", "lt", "eq", "ne", "greater", "greater_equal", "less", "less_equal"))
+
+
+def only_aims(source: Script, node: ast.expr) -> bool:
+    """`p, guess = z.detach().softmax(-1).max(-1)`: the one is compared, the other is what a loss aims at."""
+    statement, scope = source.statement(node), source.function_around(node) or source.tree
+    if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1):
+        return False
+    target = statement.targets[0]
+    names = {e.id for e in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(e, ast.Name)}
+    uses = [n for n in of(scope, ast.Name) if n.id in names and isinstance(n.ctx, ast.Load)]
+    aimed = [n for n in uses if _aimed_at(source, n)]
+    return bool(aimed) and all(n in aimed or _compared_here(source, n) for n in uses)
+
+
+def _aimed_at(source: Script, use: ast.Name) -> bool:
+    """It is the second argument, or the target, of a standard loss."""
+    call = next((p for p in source.above(use) if isinstance(p, ast.Call)), None)
+    standard = {c for c, _ in source.losses}
+    if call is None or call not in standard:
+        return False
+    return (len(call.args) > 1 and call.args[1] is use) or any(
+        k.value is use and k.arg in ("target", "labels") for k in call.keywords
+    )
+
+
+def _compared_here(source: Script, use: ast.Name) -> bool:
+    above = source.parents.get(use)
+    method = isinstance(above, ast.Attribute) and above.attr in _COMPARES
+    return method or isinstance(above, ast.Compare)
+
+
 def takes_part(source: Script, node: ast.Call) -> bool:
     """What is cut has no slope anyway, is the target of a loss, or is joined to values that are not cut."""
     if is_chosen_by(source, node):

@@ -57,6 +57,7 @@ from .meant_cuts import (
     keeps_to_itself,
     kept_to_be_told,
     made_of_other_side,
+    only_aims,
     prepares_inputs,
     runs_frozen,
     runs_twin,
@@ -366,7 +367,7 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
         answer = _whole(inside)
         if isinstance(answer, ast.Call) and _runs_elsewhere(mine, answer, uncut):
             continue  # one of two views is what the other is drawn to
-        if is_worth_of_actions(source, node, inside):
+        if is_worth_of_actions(source, node, inside) or only_aims(source, node):
             continue
         if (
             drawn_to_other(mine, node, inside)

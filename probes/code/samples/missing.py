@@ -250,10 +250,18 @@ def _lists_files(source: Script) -> bool:
     return any(
         last_name(c.func) in _OPENS
         or (last_name(c.func) == "open" and source.owner(c) in ("Image", "PIL.Image"))
+        or (last_name(c.func) == "load" and f.name == "__getitem__" and _puts_together(c))
         for f in source.of(ast.FunctionDef)
-        if f.name in ("__getitem__", "__iter__") or source.class_around(f) is not None
+        if source.class_around(f) is not None
         for c in of(f, ast.Call)
     )
+
+
+def _puts_together(call: ast.Call) -> bool:
+    """`np.load(f"{folder}/{name}.npy")`, `torch.load(join(root, name))`: the name of the sample is in it."""
+    given = call.args[0] if call.args else None
+    joined = isinstance(given, ast.Call) and last_name(given.func) in ("join", "str", "joinpath")
+    return joined or isinstance(given, (ast.JoinedStr, ast.BinOp))
 
 
 _OPENS = frozenset(
