@@ -14,7 +14,6 @@ from ..registry import Finding, View, absent, place_of, present, probe, unknown
 from ..run import Configured, Run
 from .values import says, scalar_of
 
-
 # readers of YAML of their own, or of YAML 1.2, to which 1e-5 is a number
 _READS_EXPONENTS = re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(hydra|omegaconf|ruamel|jsonargparse)\b")
 

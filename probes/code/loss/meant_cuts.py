@@ -251,7 +251,9 @@ def only_aims(source: Script, node: ast.expr) -> bool:
     if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1):
         return False
     target = statement.targets[0]
-    names = {e.id for e in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(e, ast.Name)}
+    names = {
+        e.id for e in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(e, ast.Name)
+    }
     uses = [n for n in of(scope, ast.Name) if n.id in names and isinstance(n.ctx, ast.Load)]
     aimed = [n for n in uses if _aimed_at(source, n)]
     return bool(aimed) and all(n in aimed or _compared_here(source, n) for n in uses)

@@ -11,6 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, ok
+from ..shared.roles import is_random
 
 # torchaudio's masks draw in every call and know no mode (pytorch.org/audio, transforms)
 _MASKS = ("FrequencyMasking", "TimeMasking", "SpecAugment")
@@ -20,7 +21,7 @@ _DEVIATIONS = (0.229, 0.224, 0.225)
 
 def masked_in_every_mode(source: Script) -> Finding | None:
     """`x = self.spec_aug(x)` in a forward that does not ask for `self.training`."""
-    if not any(m in source.code for m in _MASKS):
+    if not any(m in source.code for m in (*_MASKS, "aug")):
         return None
     seen: ast.AST | None = None
     for function in source.forwards:
@@ -32,7 +33,7 @@ def masked_in_every_mode(source: Script) -> Finding | None:
             for n in of(owner, ast.Assign)
             if any(last_name(c.func) in _MASKS and not _chosen(source, c) for c in of(n.value, ast.Call))
             for t in n.targets
-        }
+        } | _own_augmentation(owner)
         for call in of(function, ast.Call):
             if unparse(call.func) not in held:
                 continue
@@ -43,8 +44,23 @@ def masked_in_every_mode(source: Script) -> Finding | None:
             )
             leaves = re.search(r"not self\.training", unparse(function)) is not None
             if not asked and not leaves:
-                return at(source, call, "held-out sound is masked at random, too: nothing asks for the mode")
+                return at(
+                    source, call, "held-out samples are masked at random, too: nothing asks for the mode"
+                )
     return ok(source, seen, "masks of sound are put on in training") if seen is not None else None
+
+
+_AUGMENTS = re.compile(r"(?i)(?:^|_)aug(?:ment\w*)?(?:_|$)")
+
+
+def _own_augmentation(owner: ast.ClassDef) -> set[str]:
+    """`self.spec_augment`: a method that is called so, draws at random, and does not ask for the mode."""
+    return {
+        f"self.{f.name}"
+        for f in owner.body
+        if isinstance(f, ast.FunctionDef) and _AUGMENTS.search(f.name) and ".training" not in unparse(f)
+        if any(is_random(c) for c in of(f, ast.Call))
+    }
 
 
 _LAYERS = re.compile(

@@ -34,6 +34,7 @@ from .again import folds_meet, one_file_for_both, split_twice, whole_beside_part
 from .by_ids import learned_beside_ids, one_cut_twice
 from .chosen_by_final import chosen_by_final_part
 from .columns_by_type import all_columns
+from .cut_by_share import figures_before_cut
 from .cuts_meet import cuts_meet
 from .drawn_alike import drawn_with_one_seed, part_of_twin
 from .files_of_settings import one_file_in_settings
@@ -462,7 +463,7 @@ def _fitted_on_all(source: Script) -> Finding | None:
     if (both := fitted_to_both(source) or figures_of_joined(source)) is not None:
         return both
     figures = of_all_rows(source) or figures_of_all(source) or learned_from_both(source)
-    figures = figures or figures_of_scored(source) or learned_beside_ids(source)
+    figures = figures or figures_of_scored(source) or learned_beside_ids(source) or figures_before_cut(source)
     if figures is not None and not _numbers_words(source, figures):
         return at(source, figures, "these figures are of all samples, those held out among them")
     if (late := learned_after_split(source, _learns) or learned_from_whole(source)) is not None:

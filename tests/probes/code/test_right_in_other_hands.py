@@ -517,3 +517,121 @@ for x, y in loader:
 )
 def test_figures_of_parts_that_are_joined(lines: str, found: bool) -> None:
     assert (state("script-learns-from-held-out", FIGURES.replace("LINES", lines)) == "present") == found
+
+
+PSEUDO = """
+import torch, torch.nn.functional as F
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = torch.nn.Linear(8, 3)
+    def forward(self, x):
+        return self.f(x)
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for (x, y), (uw, us) in zip(lab, unlab):
+    zx, zw, zs = net(torch.cat([x, uw, us])).split(64)
+    LINES
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (
+            "prob, guess = (zw.detach() / 0.5).softmax(-1).max(-1)\n"
+            "mask = prob.ge(0.95).float()\n"
+            'loss = F.cross_entropy(zx, y) + (F.cross_entropy(zs, guess, reduction="none") * mask).mean()',
+            False,
+        ),
+        ("q = zw.detach().softmax(-1)\nloss = F.cross_entropy(zx, y) + F.cross_entropy(zs, q)", False),
+        ("z = zx.detach()\nloss = F.cross_entropy(z, y)", True),
+        ("p = zx.detach().softmax(-1)\nloss = -(torch.log(p) * F.one_hot(y, 3)).mean()", True),
+    ],
+)
+def test_guesses_of_the_model_that_a_loss_aims_at(lines: str, found: bool) -> None:
+    text = PSEUDO.replace("LINES", lines.replace("\n", "\n    "))
+    assert (state("script-gradient-path-cut", text) == "present") == found
+
+
+@pytest.mark.parametrize(
+    ("loads", "found"),
+    [('np.load(f"{self.root}/{self.ids[i]}.npy")', False), ("self.rows[i]", True)],
+)
+def test_a_table_of_names_of_arrays(loads: str, found: bool) -> None:
+    made = f"{TABLE}\nclass D:\n    def __getitem__(self, i):\n        return {loads}"
+    assert (state("script-table-unguarded", LINEAR.replace("MADE", made)) == "present") == found
+
+
+SERIES = """
+import numpy as np, torch
+from sklearn.preprocessing import StandardScaler
+raw = np.load("series.npy")
+n = len(raw)
+cut = int(n * 0.7)
+LINES
+train, val = Windows(z, 0, cut), Windows(z, cut, n)
+net = torch.nn.Linear(8, 1)
+opt = torch.optim.Adam(net.parameters())
+for x, y in torch.utils.data.DataLoader(train, 32, shuffle=True):
+    opt.zero_grad()
+    torch.nn.functional.mse_loss(net(x), y).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("mu, sd = raw[:cut].mean(0), raw[:cut].std(0)\nz = (raw - mu) / sd", False),
+        ("z = StandardScaler().fit(raw[:cut]).transform(raw)", False),
+        ("mu = raw.mean(1)\nz = raw - mu[:, None]", False),
+        ("mu, sd = raw.mean(0), raw.std(0)\nz = (raw - mu) / sd", True),
+        ("scaler = StandardScaler().fit(raw)\nz = scaler.transform(raw)", True),
+    ],
+)
+def test_figures_of_a_series_that_is_cut_by_a_share(lines: str, found: bool) -> None:
+    assert (state("script-learns-from-held-out", SERIES.replace("LINES", lines)) == "present") == found
+
+
+SPECTRUM = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(64, 5)
+    def spec_augment(self, m):
+        start = torch.randint(0, 50, (len(m), 1))
+        return m.masked_fill(torch.arange(64) >= start, 0.0)
+    def forward(self, m):
+        CALL
+        return self.net(m)
+net = Net()
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(9):
+    net.train()
+    for x, y in train:
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+    net.eval()
+    with torch.no_grad():
+        for x, y in val:
+            print("val acc", (net(x).argmax(1) == y).float().mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("if self.training:\n            m = self.spec_augment(m)", False),
+        ("m = self.spec_augment(m) if self.training else m", False),
+        ("m = self.spec_augment(m)", True),
+    ],
+)
+def test_a_method_that_augments_in_every_mode(call: str, found: bool) -> None:
+    assert (state("script-evaluation-augmented", SPECTRUM.replace("CALL", call)) == "present") == found

@@ -532,6 +532,15 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"facts": {"number_as_text": "lr: 1e-5 (c.yaml:1)"}},
     ),
     ("learning-rate-is-text", "absent", {"lr": 1e-5}, {}),
+    (
+        "learning-rate-is-text",
+        "absent",
+        {"lr": "1e-5"},
+        {
+            "facts": {"number_as_text": "lr: 1e-5 (c.yaml:1)"},
+            "scripts": {"main.py": "import hydra\nfrom omegaconf import OmegaConf\n"},
+        },
+    ),
     ("output-layer-misses-loss", "present", keras("linear", from_logits=False), {}),
     ("output-layer-misses-loss", "present", keras("softmax", from_logits=True), {}),
     ("output-layer-misses-loss", "absent", keras("softmax", from_logits=False), {}),

@@ -20,6 +20,9 @@ N = 200
 T = np.arange(N)
 
 
+CYCLE = {"train.py": "import torch\nsched = torch.optim.lr_scheduler.OneCycleLR(opt, 4e-3, 900)\n"}
+
+
 def warm(values: Any, steps: int = 10) -> Any:
     return values * np.minimum(1.0, (T + 1) / steps)
 
@@ -160,6 +163,12 @@ CASES: list[tuple[str, str, Run]] = [
     ),
     ("lr-very-large", "absent", run(settings={"learning_rate": 0.01, "optimizer": "adam"})),
     ("lr-large", "present", run(settings={"learning_rate": 0.01, "optimizer": "adam"})),
+    ("lr-large", "absent", run(settings={"learning_rate": 4e-3, "optimizer": "adamax"})),
+    ("lr-large", "present", run(settings={"learning_rate": 8e-3, "optimizer": "adamax"})),
+    *(  # the peak of one cycle, by what the script makes
+        ("lr-large", state, run(settings={"learning_rate": rate, "optimizer": "adam"}, scripts=CYCLE))
+        for state, rate in (("absent", 4e-3), ("present", 9.5e-3))
+    ),
     ("lr-large", "unknown", run(settings={"learning_rate": 1.0, "optimizer": "sgd"})),
     ("lr-extreme", "present", run(settings={"learning_rate": 0.4, "optimizer": "adamw"})),
     ("lr-extreme", "absent", run(settings={"learning_rate": 0.02, "optimizer": "adamw"})),
