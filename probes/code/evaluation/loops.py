@@ -143,7 +143,7 @@ def _filled_by_part(source: Script, scores: ast.expr) -> bool:
         isinstance(n.ctx, ast.Store)
         and unparse(n.value) in names
         and isinstance(n.slice, ast.Tuple)
-        and unparse(n.slice.elts[0]) == ":"
+        and unparse(n.slice.elts[0]) in (":", "slice(None)", "...")
         for n in source.of(ast.Subscript)
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ...readers._tree import of, unparse
+from ...readers._tree import names_in, of, unparse
 from ...readers.script import last_name
 from ...registry import Finding
 from ...scripts.syntax import Script
@@ -22,11 +22,18 @@ def mean_of_roots(source: Script) -> Finding | None:
             added = node.args[0]
         else:
             continue
-        if not any(isinstance(p, ast.For) for p in source.above(node)) or not is_evaluation(source, node):
+        loops = [p for p in source.above(node) if isinstance(p, ast.For)]
+        if not loops or _over_samples(loops) or not is_evaluation(source, node):
             continue
         if any(_mean_of_squares(source, inner) for inner in _rooted(added)):
             return at(source, node, "a root is taken of each batch, and the roots are averaged")
     return None
+
+
+def _over_samples(loops: list[ast.For]) -> bool:
+    """`for p, t in zip(pred, depth):` within the loop over batches: a figure of each sample."""
+    made = {n.id for outer in loops[1:] for n in of(outer, ast.Name) if isinstance(n.ctx, ast.Store)}
+    return len(loops) > 1 and bool(names_in(loops[0].iter) & made)
 
 
 def _rooted(node: ast.expr) -> list[ast.expr]:

@@ -353,8 +353,13 @@ def _is_layer(source: Script, node: ast.Lambda) -> bool:
 _FLOORS = re.compile(r"(?i)clamp|clip|maximum|(?<!soft)max\(|relu|eps|\+ (?:1e-|\d*\.\d)|softplus")
 
 
+_CHOSEN = re.compile(r"(?i)^(?:\w+[._])?(?:masks?|valid\w*|ok|keep|known|good)(?:_\w+)?$|>")
+
+
 def _floored_before(source: Script, argument: ast.expr) -> bool:
     """`p = sigmoid(z).clamp(1e-4, 1 - 1e-4)`, and the logarithms of `p` and `1 - p` come further down."""
+    if isinstance(argument, ast.Subscript) and _CHOSEN.search(unparse(argument.slice)):
+        return True  # `target[valid]`: a mask leaves out what has no logarithm
     names = [n for n in of(argument, ast.Name) if not isinstance(source.parents.get(n), ast.Attribute)]
     given = [flow(source).given(n) for n in names]
     return bool(given) and all(g is not None and _FLOORS.search(unparse(g.value)) for g in given)

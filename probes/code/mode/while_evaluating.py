@@ -90,6 +90,12 @@ _LIBRARIES = frozenset({"torch", "nn", "init", "np", "numpy", "math", "F", "func
 _BUILTINS = frozenset(dir(builtins))
 
 
+def _moves_weights(source: Script, function: ast.AST) -> bool:
+    """A method of an optimizer of the script's own: what it does to weights, it does without gradients."""
+    owner = source.class_around(function)
+    return owner is not None and any(unparse(b).endswith("Optimizer") for b in owner.bases)
+
+
 _DEPTH = 3  # functions of the script that are looked into
 
 
@@ -136,7 +142,7 @@ def _measures(source: Script, switch: ast.Call) -> bool:
     if block is None:
         return True
     function = block if decorated else source.function_around(block)
-    if function is not None and function in source.forwards:
+    if function is not None and (function in source.forwards or _moves_weights(source, function)):
         return False
     if isinstance(block, ast.With) and _serves_step(source, block):
         return False

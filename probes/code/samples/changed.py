@@ -8,6 +8,7 @@ import re
 from ...readers._tree import of, unparse, walk
 from ...readers.script import argument, keyword, last_name
 from ...registry import Finding, View, probe, unframed
+from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at, first, imports_locals, ok
 from ..shared.nodes import assigned
@@ -201,8 +202,16 @@ def _as_picture(text: str) -> bool:
 def _shifted_and_divided(source: Script) -> bool:
     """`(images - 0.5) / 0.5`, `2 * (x - low) / span - 1`, `image / 127.5 - 1`: by whatever figures."""
     return any(
-        isinstance(n.op, ast.Div) and (_is_difference(n.left) or _full_scale(n.right)) for n in source.of(ast.BinOp)
+        isinstance(n.op, ast.Div) and (_is_difference(n.left) or _full_scale(n.right) or _largest(source, n.right))
+        for n in source.of(ast.BinOp)
     ) or any(isinstance(n.op, ast.Div) and _full_scale(n.value) for n in source.of(ast.AugAssign))
+
+
+def _largest(source: Script, node: ast.expr) -> bool:
+    """`peak = np.abs(x).max()` and `x / peak`: what is divided by the largest lies within one."""
+    ends = [node, *flow(source).values(node, 2)] if isinstance(node, ast.Name) else [node]
+    calls = [e for e in ends if isinstance(e, ast.Call)]
+    return any(last_name(c.func) in ("max", "amax", "percentile", "quantile") for c in calls)
 
 
 # the largest numbers of so many bits, and what is next to them

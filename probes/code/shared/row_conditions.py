@@ -164,7 +164,8 @@ def number(reader: Asked, node: ast.expr, env: Env, depth: int) -> float | None:
             about = reader.rows_in(node.args[0], env, depth - 1)
             return float(len(about.rows)) if about is not None else None
         given = [number(reader, a, env, depth - 1) for a in node.args]
-        if name in ROUNDS and given and all(g is not None for g in given):
+        of_array = name in ("max", "min") and len(given) == 1  # the largest of what is no number
+        if name in ROUNDS and given and all(g is not None for g in given) and not of_array:
             return float(ROUNDS[name](*given))  # type: ignore[operator]
         return None
     if isinstance(node, ast.Subscript) and unparse(node).endswith(".shape[0]"):

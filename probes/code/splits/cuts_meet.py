@@ -189,7 +189,8 @@ def _number(source: Script, node: ast.expr, depth: int = 8) -> float | None:
         if name == "len" or unparse(node.func).endswith(".size"):
             return float(ROWS)
         given = [_number(source, a, depth - 1) for a in node.args]
-        if name in _ROUNDS and given and all(g is not None for g in given):
+        of_array = name in ("max", "min") and len(given) == 1  # the largest of what is no number
+        if name in _ROUNDS and given and all(g is not None for g in given) and not of_array:
             return float(_ROUNDS[name](*given))  # type: ignore[operator]
         return None
     if isinstance(node, ast.Subscript) and unparse(node).endswith(".shape[0]"):

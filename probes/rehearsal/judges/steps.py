@@ -176,6 +176,8 @@ def undivided(machine: Machine) -> Iterator[Verdict]:
         )
     elif any("add" in e.loss.done[-3:] for e in by_number.values() if isinstance(e.loss, Tensor)):
         return  # the mean of several losses is divided as well
+    elif abs(scales[0] * usual - 0.5) < 1e-6:
+        return  # half a square: a likelihood, or an error whose slope has no factor
     elif len(set(around)) < len(around) and scales[0] < 1 and abs(scales[0] * usual - 1.0) > 0.01:
         yield Verdict(
             "divided-otherwise",

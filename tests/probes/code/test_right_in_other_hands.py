@@ -635,3 +635,126 @@ for epoch in range(9):
 )
 def test_a_method_that_augments_in_every_mode(call: str, found: bool) -> None:
     assert (state("script-evaluation-augmented", SPECTRUM.replace("CALL", call)) == "present") == found
+
+
+OWN_STEP = """
+class Lars(torch.optim.Optimizer):
+    def __init__(self, params, lr):
+        super().__init__(params, dict(lr=lr))
+    @torch.no_grad()
+    def step(self):
+        for g in self.param_groups:
+            for p in g["params"]:
+                d = p.grad.add(p, alpha=1e-4)
+                q = p.norm() / d.norm().clamp(min=1e-8)
+                p.add_(d.mul(q), alpha=-g["lr"])
+"""
+
+
+def test_a_step_of_ones_own_optimizer_is_no_evaluation() -> None:
+    text = PLAIN.replace("MORE", OWN_STEP).replace("GIVEN", "x")
+    assert state("script-train-mode-while-evaluating", text) != "present"
+
+
+GATHERED = """
+import torch
+net = torch.nn.Linear(8, 2)
+opt = torch.optim.Adam(net.parameters())
+rows = torch.utils.data.TensorDataset(torch.randn(640, 8), torch.randn(640))
+loader = torch.utils.data.DataLoader(rows, 16, shuffle=True)
+for epoch in range(9):
+    for i, (x, y) in enumerate(loader):
+        mu, log_var = net(x).unbind(1)
+        loss = LOSS
+        (loss / SHARE).backward()
+        if (i + 1) % 4 == 0:
+            opt.step()
+            opt.zero_grad()
+"""
+LIKELIHOOD = "0.5 * (log_var + (mu - y) ** 2 * torch.exp(-log_var)).mean()"
+
+
+@pytest.mark.parametrize(
+    ("loss", "share", "found"),
+    [
+        (LIKELIHOOD, "4", False),
+        ("torch.nn.functional.mse_loss(mu, y)", "4", False),
+        ("torch.nn.functional.mse_loss(mu, y)", "16", True),
+    ],
+)
+def test_half_of_a_square_is_no_share_of_gathered_batches(loss: str, share: str, found: bool) -> None:
+    text = GATHERED.replace("LOSS", loss).replace("SHARE", share)
+    assert (state("script-accumulation-wrong", text) == "present") == found
+
+
+ROOTS = """
+import torch
+net = torch.nn.Conv2d(3, 1, 3)
+def evaluate(net, loader):
+    net.eval()
+    n = rmse = 0.0
+    with torch.no_grad():
+        for x, y in loader:
+            pred = net(x)
+            BODY
+    return rmse / n
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (
+            "for p, t in zip(pred, y):\n"
+            "                rmse += ((p - t) ** 2).mean().sqrt().item()\n"
+            "                n += 1",
+            False,
+        ),
+        ("rmse += ((pred - y) ** 2).mean().sqrt().item()\n            n += 1", True),
+    ],
+)
+def test_roots_of_each_sample_are_averaged(body: str, found: bool) -> None:
+    assert (state("script-metric-wrong", ROOTS.replace("BODY", body)) == "present") == found
+
+
+TILED = """
+import torch
+def sliding(net, image):
+    score, count = torch.zeros(2, *image.shape[1:]), torch.zeros(image.shape[1:])
+    for s in places:
+        FILL
+        count[s] += 1
+    return (score / count).argmax(0)
+net = torch.nn.Conv3d(1, 2, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in loader:
+    opt.zero_grad()
+    torch.nn.functional.cross_entropy(net(x), y).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize("part", ["(slice(None), *s)", ":, s[0], s[1]"])
+def test_a_map_that_is_filled_by_parts_has_its_classes_first(part: str) -> None:
+    text = TILED.replace("FILL", f"score[{part}] += net(image[{part}])[0]")
+    assert state("script-metric-wrong", text) != "present"
+
+
+def test_what_is_divided_by_the_largest_is_scaled() -> None:
+    made = 'x = np.load("a.npy")\nscale = np.abs(x).max()\nx = x / scale'
+    assert state("script-no-normalisation", LINEAR.replace("MADE", made)) != "present"
+
+
+def test_the_largest_of_an_array_is_no_number_of_rows() -> None:
+    text = SERIES.replace("LINES", "side = max(raw - 1) * 2\nz = raw[: int(side)] / side")
+    assert state("script-splits-processed-differently", text) != "present"  # it raises where a probe errs
+
+
+@pytest.mark.parametrize(("chosen", "found"), [("z[valid]", False), ("z", True)])
+def test_a_logarithm_of_what_a_mask_chooses(chosen: str, found: bool) -> None:
+    text = (
+        FOCAL.replace("LINE", "p = z.exp()")
+        .replace("torch.log(1 - p)", "p")
+        .replace("torch.log(p)", f"torch.log({chosen})")
+    )
+    assert (state("script-unsafe-math", text) == "present") == found
