@@ -362,7 +362,17 @@ def _floored_before(source: Script, argument: ast.expr) -> bool:
         return True  # `target[valid]`: a mask leaves out what has no logarithm
     names = [n for n in of(argument, ast.Name) if not isinstance(source.parents.get(n), ast.Attribute)]
     given = [flow(source).given(n) for n in names]
-    return bool(given) and all(g is not None and _FLOORS.search(unparse(g.value)) for g in given)
+    return bool(given) and all(
+        g is not None and (_FLOORS.search(unparse(g.value)) or _looked_up(g.value)) for g in given
+    )
+
+
+def _looked_up(node: ast.expr) -> bool:
+    """`self.bar[t][:, None]`: a row of a table that no layer computes."""
+    inside = node
+    while isinstance(inside, ast.Subscript):
+        inside = inside.value
+    return inside is not node and isinstance(inside, ast.Attribute) and unparse(inside.value) == "self"
 
 
 def _floored(node: ast.expr) -> bool:

@@ -189,12 +189,16 @@ def _skips(source: Script) -> Finding | None:
     return at(source, calls[0], "the statistics pass over missing values, which stay in the data")
 
 
-_MEASURES = r"(?i)(?:^|_)(?:eval\w*|valid\w*|test|metric\w*|score\w*|acc\w*|[mf]?_?iou|confusion)(?:_|$)"
+_MEASURES = (
+    r"(?i)(?:^|_)(?:measure\w*|eval\w*|valid\w*|test|metric\w*|score\w*|acc\w*|[mf]?_?iou|confusion)(?:_|$)"
+)
 
 
 def _is_metric(source: Script, call: ast.Call) -> bool:
     """`np.nanmean(losses)` sums up what was measured; it does not scale the inputs."""
     text = unparse(call).lower()
+    if "np.where(" in text and re.search(r"\bnan\b", text):
+        return True  # the missing values are made here: classes that do not occur
     if "metric" in unparse(source.statement(call) or call).lower():
         return True
     if any(

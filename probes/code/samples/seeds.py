@@ -100,6 +100,8 @@ def _only_of_workers(source: Script, function: Function) -> bool:
     if source.class_around(function) is not None:
         return False
     uses = [n for n in source.of(ast.Name, ast.Attribute) if last_name(n) == function.name]
+    if not uses and function.decorator_list:
+        return False  # `@app.command()`, `@hydra.main()`: what it is handed to runs it
     given = [k.value for c in source.calls for k in c.keywords if k.arg == "worker_init_fn"]
     return all(any(use in walk(g) for g in given) for use in uses)
 

@@ -431,6 +431,9 @@ def _names_labels(name: str) -> bool:
     return any(w in lower for w in _LABELS) or lower.endswith("y")
 
 
+_HANDS_OUT = re.compile(r"(?:Loader|Dataset|Sampler|Subset)$")
+
+
 def _pairs(node: Change, labels: bool, found: dict[tuple[str, str], list[Change]]) -> None:
     """`train_y, val_y = f(train_labels), g(val_labels)`: each half as a statement of its own."""
     if not isinstance(node, ast.Assign):
@@ -447,8 +450,10 @@ def _pairs(node: Change, labels: bool, found: dict[tuple[str, str], list[Change]
         return  # `pred, valid = model(x), mask_of(y)`: a word alone may mean something else
     for one, made in zip(target.elts, value.elts, strict=True):
         split = split_of(one.id) if isinstance(one, ast.Name) else None
-        if isinstance(made, ast.Call) and last_name(made.func) in JOINS:
-            continue  # more rows of its own
+        if isinstance(made, ast.Call) and (
+            last_name(made.func) in JOINS or _HANDS_OUT.search(last_name(made.func))
+        ):
+            continue  # more rows of its own, or what hands them out
         if split and isinstance(one, ast.Name) and _takes_data_of(made, split) and not _legitimate(made):
             if _names_labels(one.id) == labels and not _is_figure(one.id):
                 half = ast.copy_location(ast.Assign(targets=[one], value=made), node)

@@ -758,3 +758,92 @@ def test_a_logarithm_of_what_a_mask_chooses(chosen: str, found: bool) -> None:
         .replace("torch.log(p)", f"torch.log({chosen})")
     )
     assert (state("script-unsafe-math", text) == "present") == found
+
+
+MARGIN = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+class Head(nn.Module):
+    def __init__(self, dim, n):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(n, dim))
+    def forward(self, f, y):
+        cos = F.linear(F.normalize(f), F.normalize(self.w))
+        WAY
+        return 20 * (cos - 0.3 * F.one_hot(y, cos.shape[1]))
+rows = torch.utils.data.TensorDataset(torch.randn(640, 8), torch.randint(0, 5, (640,)))
+head = Head(8, 5)
+opt = torch.optim.Adam(head.parameters())
+for epoch in range(9):
+    head.train()
+    for x, y in torch.utils.data.DataLoader(rows, 32, shuffle=True):
+        opt.zero_grad()
+        F.cross_entropy(head(x, y), y).backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "found"),
+    [("if not self.training:\n            return 20 * cos", False), ("return 20 * cos", True)],
+)
+def test_labels_that_a_margin_wants_in_training_alone(way: str, found: bool) -> None:
+    assert (state("script-wiring-wrong", MARGIN.replace("WAY", way)) == "present") == found
+
+
+COMMAND = """
+import torch, typer
+app = typer.Typer()
+net_of = lambda: torch.nn.Linear(3, 2)
+DECORATED
+def main(seed: int = 0):
+    torch.manual_seed(seed)
+    net = torch.nn.Linear(3, 2)
+    opt = torch.optim.Adam(net.parameters())
+    for x, y in loader:
+        opt.zero_grad()
+        torch.nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+if __name__ == "__main__":
+    app()
+"""
+
+
+@pytest.mark.parametrize(("decorated", "found"), [("@app.command()", False), ("", True)])
+def test_a_command_that_seeds_is_run(decorated: str, found: bool) -> None:
+    assert (state("script-nothing-seeded", COMMAND.replace("DECORATED", decorated)) == "present") == found
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("share = np.nanmean(np.diag(cm) / np.where(cm.sum(1) == 0, np.nan, cm.sum(1)))", False),
+        ("x = rows - np.nanmean(rows, axis=0)", True),
+    ],
+)
+def test_missing_values_that_are_made_where_they_are_passed_over(made: str, found: bool) -> None:
+    assert (state("script-statistics-skip-missing", LINEAR.replace("MADE", made)) == "present") == found
+
+
+LOADERS = """
+import torch
+from torch.utils.data import DataLoader
+train = DataLoader(train_set, batch, shuffle=True, drop_last=True)
+LINE
+for x, y in train:
+    opt.zero_grad()
+    crit(net(x), y).backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('val, test = DataLoader(val_set, batch), DataLoader(Parts(root / "test"), batch)', False),
+        ("train_x, val_x = (train_x - m) / s, val_x / 255", True),
+    ],
+)
+def test_loaders_are_made_and_no_data_changed(line: str, found: bool) -> None:
+    assert (state("script-splits-processed-differently", LOADERS.replace("LINE", line)) == "present") == found
