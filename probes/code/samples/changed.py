@@ -202,7 +202,8 @@ def _as_picture(text: str) -> bool:
 def _shifted_and_divided(source: Script) -> bool:
     """`(images - 0.5) / 0.5`, `2 * (x - low) / span - 1`, `image / 127.5 - 1`: by whatever figures."""
     return any(
-        isinstance(n.op, ast.Div) and (_is_difference(n.left) or _full_scale(n.right) or _largest(source, n.right))
+        isinstance(n.op, ast.Div)
+        and (_is_difference(n.left) or _full_scale(n.right) or _largest(source, n.right))
         for n in source.of(ast.BinOp)
     ) or any(isinstance(n.op, ast.Div) and _full_scale(n.value) for n in source.of(ast.AugAssign))
 
