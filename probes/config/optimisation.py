@@ -10,6 +10,7 @@ import numpy as np
 
 from ...engine.model import State
 from .. import settings as names
+from ..curves import situation
 from ..curves.learned import learned_by_heart, learned_well
 from ..readers.notebook import file_of
 from ..readers.script import DEFAULT
@@ -232,6 +233,12 @@ SENTENCE = 25  # tokens of a usual one
 MANY_STEPS = 500  # of a language model that reads its text once
 
 
+# Reward models and preference tuning (InstructGPT, TRL): one pass, a second one overfits
+_PAIRS = re.compile(
+    r"""["']chosen["'](?s:.*)["']rejected["']|\b(?:DPO|Reward|ORPO|KTO)(?:Trainer|Config)\b"""
+)
+
+
 @probe("config:epochs|config:max_steps")
 def epochs_below(view: View, limit: float) -> Finding:
     """Fewer passes over the data than `limit`.
@@ -261,6 +268,10 @@ def epochs_below(view: View, limit: float) -> Finding:
     reads = told.get("inputs") == "tokens" or told.get("task") == "language-model"
     if reads and (run.info.steps or 0) >= MANY_STEPS:
         return unknown(f"{text}: a language model reads most of its text once", **carried(setting))
+    if situation.preferred(run) or any(_PAIRS.search(code) for code in run.scripts.values()):
+        return unknown(
+            f"{text}: pairs of answers are read once, twice is learnt by heart", **carried(setting)
+        )
     return present(text, **carried(setting, threshold=limit))
 
 

@@ -194,7 +194,10 @@ def _limits(run: Run, adam: float, sgd: float, upper: bool) -> dict[str, float]:
 
 
 # Graph networks: Adam at 0.01 (Kipf and Welling 2017, and the examples of these libraries).
-_GRAPHS = re.compile(r"(?m)^[ \t]*(?:import|from)[ \t]+(?:torch_geometric|dgl|spektral|deeprobust)\b")
+_GRAPHS = re.compile(
+    r"(?m)^[ \t]*(?:import|from)[ \t]+(?:torch_geometric|dgl|spektral|deeprobust)\b"
+    r"|^[ \t]*class \w*(?:GCN|GAT|GIN|SAGE|Graph(?:Conv|Att|Sage|Iso)\w*)\("
+)
 _OF_GRAPHS = 0.01
 
 
@@ -214,9 +217,13 @@ _OF_ONE = frozenset(
 _REACH = 10.0 * 1.25
 
 
+_READS_WORDS = re.compile(r"(?is)\b(?:LSTM|GRU|RNN)\(.*\b(?:ppl|perplexity|bptt)\b")
+
+
 def _models_language(run: Run, rate: float) -> bool:
-    """Whether a perplexity is logged, and the clipping, where it is known, leaves steps as short as usual."""
-    told = any(name.endswith("/perplexity") for name in run.series)
+    """Whether a recurrent net foretells words, by clipped steps as short as usual."""
+    told = any(n.endswith("/perplexity") for n in run.series)
+    told = told or any(map(_READS_WORDS.search, run.scripts.values()))
     clipped = number_of(run, "max_grad_norm")
     if clipped is None or clipped <= 0:
         return told and "max_grad_norm" not in run.settings and family(run) is None

@@ -587,3 +587,91 @@ def test_logs_of_clicks_are_learned_in_large_batches(tmp_path: Path) -> None:
     text += "    loss.backward()\n    optimizer.step()\n"
     assert "batch-size-huge" not in present(tmp_path, text.replace("CTR", "rows = 'criteo'"))
     assert "batch-size-huge" in present(tmp_path, text.replace("CTR", "rows"))
+
+
+WORDS = """import torch
+from torch import nn
+
+bptt, lr, clip = 35, RATE, 0.25
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.core, self.out = nn.Embedding(999, 64), LAYER, nn.Linear(64, 999)
+
+    def forward(self, x, state=None):
+        h, state = self.core(self.table(x), state)
+        return self.out(h), state
+
+
+model = Words()
+optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+for i in range(0, len(words) - 1, bptt):
+    x, y = words[i : i + bptt], words[i + 1 : i + 1 + bptt]
+    loss = nn.functional.cross_entropy(model(x)[0].flatten(0, 1), y.flatten())
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+"""
+
+
+def test_recurrent_nets_of_words_bear_clipped_rates(tmp_path: Path) -> None:
+    """SGD with 20 and gradients clipped at 0.25; without a recurrent layer, or with 200, that is much."""
+    right = WORDS.replace("LAYER", "nn.LSTM(64, 64)")
+    assert "lr-very-large" not in present(tmp_path, right.replace("RATE", "20.0"))
+    assert "lr-very-large" in present(tmp_path, right.replace("RATE", "200.0"))
+    assert "lr-very-large" in present(tmp_path, WORDS.replace("LAYER", "Mixer()").replace("RATE", "20.0"))
+
+
+GRAPH = """import torch
+from torch import nn
+
+
+class NAME(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(60, 16), nn.Linear(16, 5)
+
+    def forward(self, x, adj):
+        return adj @ self.b(torch.relu(adj @ self.a(x)))
+
+
+model = NAME()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for epoch in range(200):
+    loss = nn.functional.cross_entropy(model(x, adj)[known], y[known])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("name", ["GCN", "TwoLayerGAT", "GraphConvNet"])
+def test_graph_networks_by_hand_bear_their_rate(name: str, tmp_path: Path) -> None:
+    """Adam with 0.01, as where a library gives the layers; of another network it is much."""
+    assert "lr-large" not in present(tmp_path, GRAPH.replace("NAME", name))
+    assert "lr-large" in present(tmp_path, GRAPH.replace("NAME", "Mixer"))
+
+
+ONCE = """import torch
+
+epochs = 1
+model = make_model()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+for epoch in range(epochs):
+    for batch in loader:
+        good, bad = model(batch["GOOD"]), model(batch["BAD"])
+        loss = -torch.nn.functional.logsigmoid(good - bad).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_pairs_of_answers_are_read_once(tmp_path: Path) -> None:
+    """One pass over preferences is the recipe; over other samples it is few."""
+    pairs = ONCE.replace("GOOD", "chosen").replace("BAD", "rejected")
+    assert "epochs-very-few" not in present(tmp_path, pairs)
+    assert "epochs-very-few" in present(tmp_path, ONCE)
