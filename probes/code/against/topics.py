@@ -86,6 +86,11 @@ def _held(edit: Edit, name: str) -> Iterable[str]:
     return _HELD[name](edit)
 
 
+@lru_cache(maxsize=1000)
+def _identifiers(code: str) -> frozenset[str]:
+    return frozenset(re.findall(r"-?\b\w+\b", code))
+
+
 _HELD: dict[str, Callable[[Edit], Iterable[str]]] = {
     "kind": lambda edit: (edit.kind,),
     "gone": lambda edit: edit.gone,
@@ -100,11 +105,6 @@ _HELD: dict[str, Callable[[Edit], Iterable[str]]] = {
     "split": lambda edit: (edit.split,),
     **dict.fromkeys(("code", "code2"), lambda edit: _identifiers(edit.mine_code + " " + edit.theirs_code)),
 }
-
-
-@lru_cache(maxsize=1000)
-def _identifiers(code: str) -> frozenset[str]:
-    return frozenset(re.findall(r"-?\b\w+\b", code))
 
 
 @lru_cache(maxsize=100_000)
