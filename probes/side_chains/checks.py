@@ -74,6 +74,8 @@ def _differences(source: Script) -> tuple[tuple[Apart, ...], int]:
     left = MOST_STEPS
     for run, frames in _runs(source):
         for pair in _pairs(run, frames):
+            if _are_places(pair.train) != _are_places(pair.held):
+                continue  # `val = order[:n]` says which rows, beside `train`, which is a set of them
             run.steps = given = min(left, EACH_PAIR)
             one = None
             with suppress(OutOfSteps, Left, RecursionError):
@@ -90,6 +92,20 @@ def _differences(source: Script) -> tuple[tuple[Apart, ...], int]:
                 if known is None or (pair.one_loss and not known.one_loss):
                     found[one.kind, lines[0], lines[1]] = replace(one, one_loss=pair.one_loss)
     return tuple(found.values()), pairs
+
+
+_PLACES = re.compile(r"^call:(?:permutation|randperm|arange|flatnonzero|nonzero|argsort|range)$")
+
+
+def _are_places(term: Term) -> bool:
+    """Numbers of rows, or a part of them: `order[:n]` of `rng.permutation(len(x))`."""
+    for _ in range(6):
+        if _PLACES.match(term.head):
+            return True
+        if term.head not in ("slice", "item", "index", "sorted", "call:sorted", "call:sort") or not term.args:
+            return False
+        term = term.args[0]
+    return False
 
 
 def _runs(source: Script) -> Iterator[tuple[Evaluator, list[Env]]]:

@@ -64,9 +64,30 @@ def _unsafe_math(source: Script) -> Finding | None:
                 if argument is None or is_constant(argument):
                     continue
                 seen = node
-                if not _floored(argument) and not _floored_before(source, argument):
+                floored = _floored(argument) or _floored_before(source, argument)
+                if not floored and not _of_constants(scope, argument):
                     return at(source, node, f"{last_name(node.func)} has no floor under its argument")
     return ok(source, seen, "logarithms and roots have a floor") if seen is not None else None
+
+
+def _of_constants(scope: ast.AST, argument: ast.expr) -> bool:
+    """`sqrt(1 - ALPHA_BAR[t])`, also by way of a name: what stands in a table of the program's own."""
+    names = {n.id for n in of(argument, ast.Name)}
+    for _ in range(2):
+        made = [
+            (unparse(n.targets[0]), n.value)
+            for n in of(scope, ast.Assign)
+            if len(n.targets) == 1 and unparse(n.targets[0]) in names
+        ]
+        names -= {name for name, _ in made}
+        for _, value in made:
+            whole: ast.expr = value
+            while isinstance(whole, ast.Subscript):
+                whole = whole.value
+            names |= {whole.id} if whole is not value and isinstance(whole, ast.Name) else names_in(value)
+    libraries = {"jnp", "np", "torch", "tf", "ops", "math"}
+    left = {n for n in names if n not in libraries and not n.isupper()}
+    return not left and any(n.isupper() and len(n) > 2 for n in names)
 
 
 def _is_schedule(source: Script, function: ast.AST) -> bool:

@@ -171,6 +171,7 @@ def _zero_init(source: Script) -> Finding | None:
         ):
             held = " ".join(p.name for p in source.above(call) if isinstance(p, ast.ClassDef))
             last = _LAST.search(_given_to(source, call)) or ends_functional(source, call)
+            last = last or _ends_stack(source, call)
             if last or _LOW_RANK.search(held) or units(call) == 1:
                 outputs = True
                 continue
@@ -214,6 +215,17 @@ def _over_ordinary_layers(loop: ast.If | ast.For) -> bool:
 _LAST = re.compile(
     r"(?i)log_?(?:var|std|sigma|scale)|logits?\b|(?:^|[._])(?:head|gate|delta|offset|shift|residual)"
 )
+
+
+def _ends_stack(source: Script, call: ast.Call) -> bool:
+    """The last layer of a stack of layers that are drawn: what is put on top of it moves it by its units."""
+    stack = source.parents.get(call)
+    while isinstance(stack, ast.List):
+        stack = source.parents.get(stack)
+    if not (isinstance(stack, ast.Call) and last_name(stack.func) in ("Sequential", "SequentialCell")):
+        return False
+    given = stack.args[0].elts if stack.args and isinstance(stack.args[0], ast.List) else stack.args
+    return len(given) > 1 and given[-1] is call
 
 
 def _given_to(source: Script, call: ast.Call) -> str:

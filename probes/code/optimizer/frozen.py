@@ -79,6 +79,7 @@ def _freezes(source: Script) -> Finding | None:
                 _first_layers,
                 _put_to_rest,
                 _given_weights,
+                _given_table,
             )
             if not any(check(source, node) for check in spared):
                 seen.append(node)
@@ -228,6 +229,22 @@ def _given_weights(source: Script, node: ast.AST) -> bool:
         c for c in source.calls if last_name(c.func) not in ("zip", "list", "enumerate", "requires_grad_")
     ]
     return name in given and not any(held.search(unparse(a)) for c in taken for a in _all_given(c))
+
+
+def _given_table(source: Script, node: ast.AST) -> bool:
+    """`Embedding(n, d, embedding_table=Tensor(vectors))`, whose table stays as it was given."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    table = target.value if isinstance(target, ast.Attribute) else None
+    if not isinstance(table, ast.Attribute) or table.attr not in ("embedding_table", "weight"):
+        return False
+    made = flow(source).whole_given(table.value)
+    if not isinstance(made, ast.Call) or last_name(made.func) != "Embedding":
+        return False
+    given = keyword(made, "embedding_table") or keyword(made, "_weight")
+    drawn = isinstance(given, ast.Constant) or re.search(
+        r"(?i)normal|uniform|initializer|xavier|he_", unparse(given or table)
+    )
+    return given is not None and not drawn
 
 
 def _all_given(call: ast.Call) -> list[ast.expr]:

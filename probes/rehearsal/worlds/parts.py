@@ -44,6 +44,10 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
         if isinstance(first, Unknown):
             made.rows = None
         return made
+    if isinstance(first, Tensor) and first.drawn and first is index and _is_sample(machine, held):
+        return made  # `p[rng.permutation(len(p))]` of a sample: its points are mixed, not the samples
+    if machine.sampling and not held.asked and _is_stretch(index):
+        made.vague = True  # a stretch of a long row: which of its places are known says more than the row
     if isinstance(first, Tensor):
         made.asked = made.asked | first.asked
         made.by |= first.by
@@ -93,6 +97,24 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
 
 _MASKS = frozenset(("lt", "lte", "gt", "gte", "eq", "noteq", "not", "and", "or", "mask"))
 _SIDE = re.compile(r"(?i)(?:^|_)(train|trn|tr|val|valid|validation|dev|test|te|holdout)(?:$|_|\d)")
+
+
+def _is_stretch(index: Any) -> bool:
+    """`data[station, start:start + 144]`, and no crop by chance and none of two sides."""
+    if not (isinstance(index, tuple) and len(index) >= 2) or isinstance(index[0], slice):
+        return False
+    cut = [i for i in index[1:] if i != slice(None) and (isinstance(i, slice) or _cut_unknown(i) is not None)]
+    if len(cut) != 1 or cut[0] is not index[1]:
+        return False
+    ends = _cut_unknown(cut[0]) or (cut[0].start, cut[0].stop)
+    return ends[0] is not None and not any(isinstance(e, Tensor) and e.drawn for e in ends)
+
+
+def _cut_unknown(part: Any) -> tuple[Any, ...] | None:
+    """The ends of a cut that are not known numbers."""
+    if isinstance(part, Unknown) and part.key == "slice" and part.source is not None:
+        return tuple(part.source.given)
+    return None
 
 
 def _is_sample(machine: Machine, held: Tensor) -> bool:

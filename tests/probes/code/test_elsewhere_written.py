@@ -537,3 +537,143 @@ def test_programs_without_a_framework_of_their_own_are_opened(tmp_path: Path, te
     else:
         with pytest.raises(RunUnreadable):
             open_run(tmp_path)
+
+
+CLOUDS = """
+import numpy as np, torch
+from torch.utils.data import DataLoader, Dataset
+class Clouds(Dataset):
+    def __init__(self, x, y, augment):
+        self.x, self.y, self.augment = x, y, augment
+    def __len__(self):
+        return len(self.y)
+    def __getitem__(self, i):
+        p = self.x[i]
+        if self.augment:
+            p = p[np.random.permutation(len(p))]
+            p = p + 0.01 * np.random.randn(*p.shape)INSIDE
+        return p.T, self.y[i]
+x, y = np.load("x.npy"), np.load("y.npy")
+order = np.random.permutation(len(y))
+val, fit = order[: len(y) // 10], order[len(y) // 10 :]
+train = DataLoader(Clouds(x[fit], y[fit], True), 32, shuffle=True)
+valid = DataLoader(Clouds(x[val], y[val], False), 256)
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 40))
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for epoch in range(9):
+    for xb, yb in train:
+        opt.zero_grad()
+        torch.nn.functional.cross_entropy(net(xb), yb).backward()
+        opt.step()
+    with torch.no_grad():
+        print("val accuracy", np.mean([(net(a).argmax(1) == b).float().mean().item() for a, b in valid]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "found"),
+    [
+        ("\n        p = p - p.mean(0)", False),
+        ("\n            p = p - p.mean(0)\n            p = p / p.max()", True),
+    ],
+)
+def test_points_of_a_sample_are_mixed_and_places_are_no_samples(inside: str, found: bool) -> None:
+    text = CLOUDS.replace("INSIDE", inside)
+    assert state("script-labels-permuted-alone", text) != P
+    assert (state("script-splits-processed-differently", text) == P) == found
+
+
+STATIONS = """
+import numpy as np, torch
+from torch.utils.data import DataLoader, Dataset
+class Stretches(Dataset):
+    def __init__(self, data, low, high):
+        self.data = data
+        self.index = [(t, s) for t in range(len(data)) for s in range(low, high - 36, 6)]
+    def __len__(self):
+        return len(self.index)
+    def __getitem__(self, i):
+        t, s = self.index[i]
+        return self.data[t, s : s + 24], self.data[t, s + 24 : s + 36]
+data = np.load("stations.npy").astype("float32")
+train = DataLoader(Stretches(data, 0, 700), 32, shuffle=True)
+test = DataLoader(Stretches(data, LOW, 1000), 256)
+net = torch.nn.Linear(24, 12)
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for epoch in range(9):
+    for x, y in train:
+        opt.zero_grad()
+        torch.nn.functional.mse_loss(net(x), y).backward()
+        opt.step()
+with torch.no_grad():
+    print("test error", np.mean([(net(a) - b).abs().mean().item() for a, b in test]))
+"""
+
+
+def test_stretches_of_the_same_stations_at_other_times() -> None:
+    assert state("script-evaluates-training-data", STATIONS.replace("LOW", "850")) != P
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("embedding_table=ms.Tensor(vectors)", False),
+        ("embedding_table='normal'", True),
+        ("embedding_table=Normal(0.02)", True),
+        ("padding_idx=0", True),
+    ],
+)
+def test_a_table_that_was_given_may_rest(given: str, found: bool) -> None:
+    text = f"""
+import mindspore as ms
+from mindspore import nn
+class Net(nn.Cell):
+    def __init__(self, vectors):
+        super().__init__()
+        self.emb = nn.Embedding(100, 64, {given})
+        self.emb.embedding_table.requires_grad = False
+        self.out = nn.Dense(64, 3)
+    def construct(self, x):
+        return self.out(self.emb(x).mean(axis=1))
+net = Net(vectors)
+cell = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), nn.Adam(net.trainable_params(), 1e-3))
+ms.Model(cell).train(9, data)
+"""
+    assert (state("script-freezes-parameters", text) == P) == found
+
+
+@pytest.mark.parametrize(
+    ("stack", "found"),
+    [
+        ("nn.Dense(64, 64), nn.ReLU(), nn.Dense(64, 9, weight_init='zeros')", False),
+        ("[nn.Dense(64, 64), nn.ReLU(), nn.Dense(64, 9, weight_init='zeros')]", False),
+        ("nn.Dense(64, 64, weight_init='zeros'), nn.ReLU(), nn.Dense(64, 9)", True),
+    ],
+)
+def test_the_last_layer_of_a_stack_may_start_at_zero(stack: str, found: bool) -> None:
+    text = f"""
+from mindspore import nn
+class Turn(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.SequentialCell({stack})
+    def construct(self, x):
+        return self.fc(x).reshape(-1, 3, 3) + self.eye
+"""
+    assert (state("script-zero-init", text) == P) == found
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [("ALPHA_BAR[t][:, None]", False), ("net.apply(params, x)", True), ("x[t][:, None]", True)],
+)
+def test_roots_of_a_table_of_constants(value: str, found: bool) -> None:
+    text = f"""
+import jax, jax.numpy as jnp
+ALPHA_BAR = jnp.cumprod(1 - BETA)
+def loss_fn(params, x, t, eps):
+    kept = {value}
+    return jnp.mean((net.apply(params, jnp.sqrt(1 - kept) * eps) - eps) ** 2)
+loss, grads = jax.value_and_grad(loss_fn)(params, x, t, eps)
+"""
+    assert (state("script-unsafe-math", text) == P) == found
