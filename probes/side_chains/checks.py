@@ -42,6 +42,7 @@ _FIGURES = re.compile(
     r"cm|matrix|curve|curves|meter|tracker|callback|callbacks|state|stats|rng|generator|key|keys|model|net)(?:_|$)"
 )
 
+_MEASURED = re.compile(r"(?i)(?:^|_)(?:l1|l2|nll|nce|psnr|ssim|s?mape|eer|cer|wer|miou|pck|snr|sdr)(?:_|$)")
 _ONE_NUMBER = ("call:int", "call:round", "call:len", "call:floor", "call:ceil")
 
 
@@ -286,6 +287,8 @@ def _named(names: dict[str, Term]) -> list[Pair]:
         told = side(name)
         if told is None or (value.head == "func" and not stem(name)) or _FIGURES.search(stem(name)):
             continue
+        if _MEASURED.search(name):
+            continue  # `val_l2`: an error
         if value.head in _ONE_NUMBER:
             continue  # `i_train, i_val = int(0.7 * n), int(0.85 * n)`: where parts are cut, no rows
         if told:

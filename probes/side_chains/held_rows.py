@@ -225,6 +225,11 @@ class RowReader(RowParts):
         whole = t.args[0]
         if whole.head == "tuple" or (whole.head == "list_of" and _goes_over_few(whole)):
             return None  # some of several values, no rows
+        inner = whole
+        while inner.head == "slice":
+            inner = inner.args[0]
+        if inner.head == "each":
+            return self.held(inner, depth)  # a part of one sample: `for s in series: s[-84:]`
         held = self.held(whole, depth)
         cut, rest = t.node.slice, list(t.args[1:])
         if isinstance(cut, ast.Tuple):

@@ -362,6 +362,8 @@ def _cuts(source: Script, objective: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             continue  # the same answers take part uncut: a step of theirs is what the next one sets out from
         if isinstance(inside, ast.Call) and _weighs(source, node) and _answers_count(mine, inside, uncut):
             continue  # weights of the terms that the same answers make
+        if _divides(source, node, mine):
+            continue  # an error in shares of a size that is taken as it stands
         if _is_asked_untaped(mine, node) or _is_of_world(mine, inside):
             continue  # what is asked under no_grad, or what a world answered: no gradient would pass there
         answer = _whole(inside)
@@ -439,6 +441,18 @@ def _weighs(source: Script, node: ast.AST) -> bool:
     read = [n for n in of(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
     above = [source.parents.get(n) for n in read]
     return bool(above) and all(isinstance(p, ast.BinOp) and isinstance(p.op, ast.Mult) for p in above)
+
+
+def _divides(source: Script, node: ast.AST, mine: Flow) -> bool:
+    """`(pred - y).abs() / size.detach()`, `size = pred.abs() + y.abs()`: what is divided has its slope."""
+    above = source.parents.get(node)
+    if not (isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div) and above.right is node):
+        return False
+    uncut = {n.id for n in of(above.left, ast.Name)}
+    return any(
+        uncut & {n.id for end in (n, *mine.values(n, 1)) for n in of(end, ast.Name)}
+        for n in of(node, ast.Name)
+    )
 
 
 def _behind(source: Script, call: ast.Call, objective: ast.expr) -> bool:

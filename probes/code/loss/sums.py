@@ -64,6 +64,12 @@ def _asked_for(source: Script, total: ast.AST) -> bool:
     )
 
 
+def _of_each(node: ast.expr) -> bool:
+    """`norm(y.reshape(n, -1), 2, 1)`: one figure for each sample."""
+    called = isinstance(node, ast.Call) and last_name(node.func) in ("norm", "vector_norm")
+    return called and isinstance(node, ast.Call) and (len(node.args) > 1 or bool(node.keywords))
+
+
 def _sums(mine: Flow, node: ast.expr, depth: int) -> list[ast.Call]:
     """Sums over everything that stand in the objective as terms, without a factor."""
     if depth == 0:
@@ -78,6 +84,8 @@ def _sums(mine: Flow, node: ast.expr, depth: int) -> list[ast.Call]:
             library = isinstance(node.func, ast.Attribute) and LIBRARIES.match(unparse(node.func.value))
             axis = keyword(node, "axis") or keyword(node, "dim") or len(node.args) > (1 if library else 0)
             what = node.args[0] if library and node.args else getattr(node.func, "value", None)
+            if isinstance(what, ast.BinOp) and isinstance(what.op, ast.Div) and _of_each(what.right):
+                return []  # a share of its own size for each sample: few, and none is large
             if axis or not isinstance(what, ast.expr) or not list(senses(mine.source, what)):
                 return []
             return [node]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from ...readers._tree import names_bound, of, unparse
-from ...readers.script import UNTAPED, last_name
+from ...readers.script import UNTAPED, keyword, last_name
 from ...registry import Finding, View, any_of, probe
 from ...rehearsal.judges import shows
 from ...scripts.flow import flow
@@ -21,6 +21,7 @@ from ..shared.checks import (
     is_evaluation,
     ok,
 )
+from ..shared.nodes import is_false
 from ..shared.sides import either
 from .loops import eval_mode_while_training
 from .scored import loaded_and_left_in_training, never_quiet, switched_on_to_score
@@ -42,7 +43,10 @@ def train_mode_while_evaluating(view: View) -> Finding:
 
 def _train_while_evaluating(source: Script) -> Finding | None:
     modal = [
-        c for c in source.calls if last_name(c.func).startswith(("Dropout", "BatchNorm", "SyncBatchNorm"))
+        c
+        for c in source.calls
+        if last_name(c.func).startswith(("Dropout", "BatchNorm", "SyncBatchNorm"))
+        if not is_false(keyword(c, "track_running_stats"))  # the figures of the batch, in either mode
     ]
     evaluates = [c for c in source.named(*UNTAPED) if _measures(source, c)]
     if not source.trains_by_hand or not modal or not evaluates:

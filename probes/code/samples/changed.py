@@ -208,9 +208,14 @@ def _shifted_and_divided(source: Script) -> bool:
     ) or any(isinstance(n.op, ast.Div) and _full_scale(n.value) for n in source.of(ast.AugAssign))
 
 
+_SIZE = re.compile(r"(?i)(?:^|_)(?:level|scale|norm|range|span|spread|peak)(?:_|$)")
+
+
 def _largest(source: Script, node: ast.expr) -> bool:
     """`peak = np.abs(x).max()` and `x / peak`: what is divided by the largest lies within one."""
     ends = [node, *flow(source).values(node, 2)] if isinstance(node, ast.Name) else [node]
+    if isinstance(node, ast.Name) and _SIZE.search(node.id) and len(ends) > 1:
+        return True
     calls = [e for e in ends if isinstance(e, ast.Call)]
     return any(last_name(c.func) in ("max", "amax", "percentile", "quantile") for c in calls)
 

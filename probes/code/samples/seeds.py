@@ -116,11 +116,20 @@ def _of_framework(source: Script, call: ast.Call) -> bool:
         if name == "seed":
             of_torch = "torch" in owner and re.search(r"(?:^|\.)(?:torch|random)$", owner) is not None
             return of_torch or owner == "paddle"
-        return bool(_LIBRARIES.search(owner))
+        return bool(_LIBRARIES.search(_by_its_name(source, owner)))
     if name in {f.name for f in source.of(ast.FunctionDef)}:
         own = [f for f in source.of(ast.FunctionDef) if f.name == name]
         return any(not of(f, ast.Call) for f in own)  # what it calls is looked at by itself
     return True
+
+
+def _by_its_name(source: Script, owner: str) -> str:
+    """`t` of `import torch as t`: what it is called itself."""
+    for one in source.of(ast.Import):
+        for alias in one.names:
+            if alias.asname == owner:
+                return alias.name
+    return owner
 
 
 def _fixed(source: Script, call: ast.Call) -> bool:

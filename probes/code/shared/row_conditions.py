@@ -186,3 +186,13 @@ def number(reader: Asked, node: ast.expr, env: Env, depth: int) -> float | None:
         handed = flow(reader.source).arguments(node) if not given_ else []
         return number(reader, handed[0], {}, depth - 1) if len(handed) == 1 else None
     return None
+
+
+def ends_early(made: ast.expr, names: set[str]) -> bool:
+    """`s[:-28] for s in series`, `s[-28:]`: the last steps of each are left off, or kept alone."""
+    for part in of(made, ast.Subscript):
+        if isinstance(part.slice, ast.Slice) and isinstance(part.value, ast.Name) and part.value.id in names:
+            bounds = [b for b in (part.slice.lower, part.slice.upper) if b is not None]
+            if any(isinstance(n.op, ast.USub) for b in bounds for n in of(b, ast.UnaryOp)):
+                return True
+    return False

@@ -16,7 +16,7 @@ from ...readers.script import keyword, last_name, receiver
 from ...scripts.flow import Given, flow, returns
 from ...scripts.syntax import Function, Script
 from .nodes import whole_number
-from .row_conditions import Env, Known, condition, cut_somewhere, number, set_of
+from .row_conditions import Env, Known, condition, cut_somewhere, ends_early, number, set_of
 from .row_sets import (
     ALL,
     COLUMNS,
@@ -360,6 +360,8 @@ class Reader:
         if held is None:
             return None
         names = names_in(over.target)
+        if not isinstance(node, ast.DictComp) and ends_early(node.elt, names):
+            return None  # a part of each series: other rows of the same ones
         for test in over.ifs:
             chosen = condition(self, test, next(iter(names), ""), held, env, depth - 1)
             if chosen is None:

@@ -22,7 +22,7 @@ from .simulated import samples_apart
 # targets that are scaled for training alone are right where predictions are scaled back
 _BACK = re.compile(
     r"inverse_transform|expm1|\bexp\(|(?i:denorm|unnorm|unscale|descale|to_original|restore_(?!best|checkpoint)|\binverse)"
-    r"|\* ?(?:self\.|\w+\.)?\w*(?:std|scale|sigma|spread)\w*"
+    r"|\* ?\(?(?:self\.|\w+\.)?\w*(?:std|scale|sigma|spread)\w*"
 )
 
 

@@ -847,3 +847,87 @@ for x, y in train:
 )
 def test_loaders_are_made_and_no_data_changed(line: str, found: bool) -> None:
     assert (state("script-splits-processed-differently", LOADERS.replace("LINE", line)) == "present") == found
+
+
+def test_norms_of_the_batch_at_hand_know_no_mode() -> None:
+    text = PLAIN.replace("MORE", SCORED).replace("GIVEN", "x")
+    assert state("script-train-mode-while-evaluating", text) == "present"
+    still = text.replace("nn.BatchNorm2d(8)", "nn.BatchNorm2d(8, track_running_stats=False)")
+    assert state("script-train-mode-while-evaluating", still) != "present"
+
+
+SHARES = """
+import torch as t
+class Net(t.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = t.nn.Linear(8, 3)
+    def forward(self, x):
+        return self.f(x)
+def error(pred, y):
+    LINES
+t.manual_seed(3)
+net = Net()
+opt = t.optim.SGD(net.parameters(), lr=0.1)
+for x, y in loader:
+    opt.zero_grad()
+    loss = error(net(x), y)
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("d = pred.abs() + y.abs()\n    return ((pred - y).abs() / d.detach()).mean()", False),
+        ("return ((pred - y).abs() / (pred.abs() + y.abs()).detach()).mean()", False),
+        ("return (pred.detach() - y).abs().mean()", True),
+    ],
+)
+def test_shares_of_a_size_that_is_taken_as_it_stands(lines: str, found: bool) -> None:
+    text = SHARES.replace("LINES", lines)
+    assert (state("script-gradient-path-cut", text) == "present") == found
+    assert state("script-nothing-seeded", text) != "present"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("(t.norm((pred - y).flatten(1), 2, 1) / t.norm(y.flatten(1), 2, 1)).sum()", False),
+        ("((pred - y) ** 2).sum()", True),
+    ],
+)
+def test_a_sum_of_errors_in_shares_of_each_sample(line: str, found: bool) -> None:
+    text = SHARES.replace("LINES", f"return {line}").replace("import torch as t", "import torch\nt = torch")
+    assert (state("script-loss-summed", text) == "present") == found
+
+
+WINDOWED = """
+import numpy as np, torch
+from torch import nn
+groups = dict(np.load("sales.npz"))
+full = [s for s in groups.values() if len(s) > 200]
+PARTS
+net = nn.Linear(24, 1)
+opt = torch.optim.Adam(net.parameters())
+for epoch in range(9):
+    net.train()
+    opt.zero_grad()
+    nn.functional.mse_loss(net(torch.stack([torch.from_numpy(s[:24]) for s in mine])), y).backward()
+    opt.step()
+    net.eval()
+    with torch.no_grad():
+        print("val mse", nn.functional.mse_loss(net(torch.stack([torch.tensor(s[-24:]) for s in held])), z))
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "found"),
+    [
+        ("mine = [s[:-56] for s in full]\nheld = [s[:-28] for s in full]", False),
+        ("rows = np.load('x.npy')\nmine, held = rows, rows[800:]", True),
+    ],
+)
+def test_a_part_of_each_series_is_no_choice_of_series(parts: str, found: bool) -> None:
+    assert (state("script-training-sees-evaluation", WINDOWED.replace("PARTS", parts)) == "present") == found
