@@ -45,7 +45,7 @@ def part(machine: Machine, held: Tensor, index: Any) -> Any:
             made.rows = None
         return made
     if isinstance(first, Tensor) and first.drawn and first is index and _is_sample(machine, held):
-        return made  # `p[rng.permutation(len(p))]` of a sample: its points are mixed, not the samples
+        return made.like(vague=True)  # `p[rng.permutation(len(p))]` mixes the points of a sample, no samples
     if machine.sampling and not held.asked and _is_stretch(index):
         made.vague = True  # a stretch of a long row: which of its places are known says more than the row
     if isinstance(first, Tensor):
