@@ -59,22 +59,35 @@ def _trains(content: FileContent) -> bool:
     """A script of a training framework that takes training steps, or calls what takes them."""
     if content.script and "sklearn" in content.script and ".partial_fit(" in content.script:
         return True
-    if content.script and any(uses.search(content.script) for uses in _UNFRAMED):
+    if content.script and _trains_unframed(content.script):
         return True
     return bool(content.script and "framework" in content.facts and _STEPS.search(content.script))
 
 
-# boosted trees, settings and launchers of OpenMMLab, and layers that are written out in NumPy
+# boosted trees, settings and launchers of OpenMMLab: what is imported, and what is called further down
 _UNFRAMED = (
-    re.compile(r"(?s)^import (?:lightgbm|xgboost)\b.*\b(?:lgb|xgb|lightgbm|xgboost)\.(?:train|cv)\(", re.M),
-    re.compile(r"(?s)\bmmengine\b.*\brunner\.train\(\)"),
-    re.compile(
-        r"(?s)\A(?!.*\b(?:torch|tensorflow|keras|jax|mindspore|paddle)\b)(?=.*^import numpy\b)"
-        r"(?=.*\bfor (?:epoch|ep|e|it|i|_)\b)(?=.*\bepochs?\b)"
-        r".*\bdef (?:backward|backprop\w*|sgd\w*|step|train_?\w*)\(",
-        re.M,
+    (
+        re.compile(r"^import (?:lightgbm|xgboost)\b", re.M),
+        re.compile(r"\b(?:lgb|xgb|lightgbm|xgboost)\.(?:train|cv)\("),
     ),
+    (re.compile(r"\bmmengine\b"), re.compile(r"\brunner\.train\(\)")),
 )
+# layers that are written out in NumPy
+_FRAMED = re.compile(r"\b(?:torch|tensorflow|keras|jax|mindspore|paddle)\b")
+_WRITTEN_OUT = (
+    re.compile(r"^import numpy\b", re.M),
+    re.compile(r"\bfor (?:epoch|ep|e|it|i|_)\b"),
+    re.compile(r"\bepochs?\b"),
+    re.compile(r"\bdef (?:backward|backprop\w*|sgd\w*|step|train_?\w*)\("),
+)
+
+
+def _trains_unframed(script: str) -> bool:
+    for imported, called in _UNFRAMED:
+        found = imported.search(script)
+        if found and called.search(script, found.end()):
+            return True
+    return not _FRAMED.search(script) and all(part.search(script) for part in _WRITTEN_OUT)
 
 
 def open_run(

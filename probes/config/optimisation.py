@@ -234,9 +234,13 @@ MANY_STEPS = 500  # of a language model that reads its text once
 
 
 # Reward models and preference tuning (InstructGPT, TRL): one pass, a second one overfits
-_PAIRS = re.compile(
-    r"""["']chosen["'](?s:.*)["']rejected["']|\b(?:DPO|Reward|ORPO|KTO)(?:Trainer|Config)\b"""
-)
+_PREFERS = re.compile(r"\b(?:DPO|Reward|ORPO|KTO)(?:Trainer|Config)\b")
+
+
+def _reads_pairs(code: str) -> bool:
+    chosen = min((at for q in "\"'" if (at := code.find(f"{q}chosen{q}")) >= 0), default=-1)
+    pairs = chosen >= 0 and any(code.find(f"{q}rejected{q}", chosen) >= 0 for q in "\"'")
+    return pairs or _PREFERS.search(code) is not None
 
 
 @probe("config:epochs|config:max_steps")
@@ -268,7 +272,7 @@ def epochs_below(view: View, limit: float) -> Finding:
     reads = told.get("inputs") == "tokens" or told.get("task") == "language-model"
     if reads and (run.info.steps or 0) >= MANY_STEPS:
         return unknown(f"{text}: a language model reads most of its text once", **carried(setting))
-    if situation.preferred(run) or any(_PAIRS.search(code) for code in run.scripts.values()):
+    if situation.preferred(run) or any(map(_reads_pairs, run.scripts.values())):
         return unknown(
             f"{text}: pairs of answers are read once, twice is learnt by heart", **carried(setting)
         )

@@ -217,13 +217,20 @@ _OF_ONE = frozenset(
 _REACH = 10.0 * 1.25
 
 
-_READS_WORDS = re.compile(r"(?is)\b(?:LSTM|GRU|RNN)\(.*\b(?:ppl|perplexity|bptt)\b")
+_RECURRENT = re.compile(r"(?i)\b(?:LSTM|GRU|RNN)\(")
+_OF_WORDS = re.compile(r"(?i)\b(?:ppl|perplexity|bptt)\b")
+
+
+def _reads_words(code: str) -> bool:
+    """A recurrent net, and behind it a word of language models."""
+    first = _RECURRENT.search(code)
+    return first is not None and _OF_WORDS.search(code, first.end()) is not None
 
 
 def _models_language(run: Run, rate: float) -> bool:
     """Whether a recurrent net foretells words, by clipped steps as short as usual."""
     told = any(n.endswith("/perplexity") for n in run.series)
-    told = told or any(map(_READS_WORDS.search, run.scripts.values()))
+    told = told or any(map(_reads_words, run.scripts.values()))
     clipped = number_of(run, "max_grad_norm")
     if clipped is None or clipped <= 0:
         return told and "max_grad_norm" not in run.settings and family(run) is None
