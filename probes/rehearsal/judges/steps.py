@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ...code.shared.numbers import known
@@ -143,6 +144,9 @@ def owner_of(net: Net, weight: Weight) -> str:
     return "a layer"
 
 
+_HALF = re.compile(r"(?<![\w.])0?\.5 ?\*|\* ?0?\.5(?!\d)|/ ?2(?:\.0)?(?![\w.])")
+
+
 def undivided(machine: Machine) -> Iterator[Verdict]:
     """Gradients of several batches are gathered, and their losses, which are means, are not divided."""
     if optimizers(machine) is None or machine.gradients_read:
@@ -176,7 +180,7 @@ def undivided(machine: Machine) -> Iterator[Verdict]:
         )
     elif any("add" in e.loss.done[-3:] for e in by_number.values() if isinstance(e.loss, Tensor)):
         return  # the mean of several losses is divided as well
-    elif abs(scales[0] * usual - 0.5) < 1e-6:
+    elif abs(scales[0] * usual - 0.5) < 1e-6 and _HALF.search(machine.source.code):
         return  # half a square: a likelihood, or an error whose slope has no factor
     elif len(set(around)) < len(around) and scales[0] < 1 and abs(scales[0] * usual - 1.0) > 0.01:
         yield Verdict(
