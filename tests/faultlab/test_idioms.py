@@ -34,7 +34,7 @@ def test_right_programs_are_given_no_cause(book: Book, tmp_path: Path) -> None:
     assert not named
 
 
-@pytest.mark.parametrize("place", range(len(BOOKS)), ids=[b.name for b in BOOKS])
+@pytest.mark.parametrize("place", range(0, len(BOOKS), 2), ids=[b.name for b in BOOKS[::2]])
 def test_other_hands_are_given_no_cause_either(place: int, tmp_path: Path) -> None:
     """Each book in the hand whose turn it is, of those that would write its first programs otherwise."""
     drawn = [text for _, text in BOOKS[place].covering()][:2]

