@@ -43,7 +43,7 @@ def answer(path: Path) -> Diagnosis | None:
 def directories() -> list[Path]:
     """All directories but those that hold one other directory alone: what can be read is the same there.
 
-    Of those below one with files of its own, which is read with all below it, one in three; of all one in `EVERY`.
+    Of those below one with files of its own, which is read with it, one in three; of all one in `EVERY`.
     """
     found = [p for root in ROOTS if root.is_dir() for p in sorted([root, *root.rglob("*")]) if p.is_dir()]
     found = [p for p in found if not (len(held := list(p.iterdir())) == 1 and held[0].is_dir())]
