@@ -142,7 +142,7 @@ def _compared(
             )
             if not mixed:
                 agreeing.append(agreed)
-            elif settled or _again(make, here, there or here, 2):
+            elif settled or _again(make, here, there or here, ASKED):
                 settled.append(agreed)
     if not settled:
         return None, by_modes

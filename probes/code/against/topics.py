@@ -76,14 +76,10 @@ def matches(edit: Edit, pattern: Pattern) -> bool:
             if not all(one_of(words, w) for w in wanted):
                 return False
             continue
-        held = _held(edit, name)
+        held = _HELD[name](edit)
         if not any(one_of(held, w) for w in wanted):
             return False
     return True
-
-
-def _held(edit: Edit, name: str) -> Iterable[str]:
-    return _HELD[name](edit)
 
 
 @lru_cache(maxsize=1000)

@@ -10,7 +10,7 @@ from ...readers._tree import names_in, of, unparse
 from ...readers.script import argument, keyword, last_name, receiver
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
-from ..shared.nodes import paired
+from ..shared.nodes import assigned
 from ..shared.sides import side
 
 _WHOLE_NUMBERS = ("int", "round", "floor", "ceil", "trunc")
@@ -27,7 +27,7 @@ def figures_before_cut(source: Script) -> ast.AST | None:
     if not cut:
         return None
     for node in source.of(ast.Assign):
-        for target, value in paired(node.targets[0], node.value):
+        for target, value in assigned(node):
             about = _figure_of(value) if isinstance(target, ast.Name) else None
             if about is not None and isinstance(target, ast.Name) and _table(about) in cut:
                 if side(target.id) is None and _scaled_by(source, target.id, _table(about)):
@@ -59,7 +59,7 @@ def _table(node: ast.expr) -> str:
 def _cut(source: Script) -> Iterator[ast.expr]:
     """Tables of whose length a share is taken for where a part begins or ends."""
     for node in source.of(ast.Assign):
-        for target, value in paired(node.targets[0], node.value):
+        for target, value in assigned(node):
             if not isinstance(target, (ast.Name, ast.Attribute)) or not _is_share(target, value):
                 continue
             yield from _lengths(source, value, _DEPTH)

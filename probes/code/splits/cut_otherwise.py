@@ -27,20 +27,13 @@ def cut_otherwise(source: Script, node: Change, other: str) -> bool:
     theirs = [
         v
         for made in source.of(ast.Assign)
-        for target, value in assigned(made)
-        for t, v in _each(target, value)
+        for t, v in assigned(made)
         if isinstance(t, (ast.Name, ast.Attribute)) and unparse(t).removeprefix("self.").lower() == other
     ]
     return bool(theirs) and all(
         isinstance(v, ast.Call) and unparse(v.func) == unparse(mine.func) and _only_cut(source, mine, v)
         for v in theirs
     )
-
-
-def _each(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(zip(target.elts, value.elts, strict=True))
-    return [(target, value)]
 
 
 def _only_cut(source: Script, mine: ast.Call, theirs: ast.Call) -> bool:

@@ -11,7 +11,7 @@ from ...registry import Finding
 from ...scripts.flow import flow
 from ...scripts.syntax import Script
 from ..shared.checks import at
-from ..shared.nodes import paired
+from ..shared.nodes import assigned, paired
 from ..shared.sides import side
 
 _LEARNS = re.compile(r"(?i)scal|imput|pca|svd|normali[sz]|standard|whiten|quantile|power")
@@ -45,7 +45,7 @@ def figures_of_joined(source: Script) -> Finding | None:
     """`rows = concatenate(runs + test_runs)`, `low = rows.min(0)`: inputs are moved or divided by them."""
     figures: dict[str, ast.Assign] = {}
     for node in source.of(ast.Assign):
-        for target, value in paired(node.targets[0], node.value):
+        for target, value in assigned(node):
             if not (isinstance(target, ast.Name) and isinstance(value, ast.Call)):
                 continue
             owner = receiver(value)
